@@ -96,10 +96,7 @@ class Predictor(ABC):
         return np.asarray(self.fits(modes).mean(1))
 
     def residuals(self) -> Numbers:
-        """Return relative deviations from the fit, decorrelated, in the m profiled modes.
-
-        Of shape (0,) where they are not known.
-        """
+        """Return decorrelated relative deviations in the m profiled modes; (0,): not known."""
         return np.empty(0)
 
 

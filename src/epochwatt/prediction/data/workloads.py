@@ -69,7 +69,7 @@ def read_workloads(
 def workloads_of(
     runs: Iterable[Rows], modes: Mapping[str, Sequence[float]]
 ) -> list[ProfiledWorkload]:
-    """Return the workloads of some runs, given the rows of each (`columns.RUN_EPOCH_COLUMNS`)."""
+    """Group runs, given as rows (`columns.RUN_EPOCH_COLUMNS`), into workloads, in order."""
     groups: dict[tuple[Any, ...], list[Rows]] = defaultdict(list)
     for rows in runs:
         groups[tuple(rows[0][name] for name in WORKLOAD_FACTORS)].append(rows)
@@ -77,16 +77,16 @@ def workloads_of(
 
 
 def board_groups(workloads: Iterable[ProfiledWorkload]) -> list[BoardGroup]:
-    """Return workloads by board, in order; a network on further data opens a further group."""
+    """Group workloads by board, in order; a network on further data opens a further group."""
     groups: list[BoardGroup] = []
     for workload in workloads:
         shared = {k: v for k, v in workload.factors.items() if k not in PER_NETWORK}
-        own = (g for g in groups if g.factors == shared and workload.name not in g.workloads)
-        group = next(own, None)
-        if group is None:
-            group = BoardGroup(shared, {})
-            groups.append(group)
-        group.workloads[workload.name] = workload
+        for group in groups:
+            if group.factors == shared and workload.name not in group.workloads:
+                group.workloads[workload.name] = workload
+                break
+        else:
+            groups.append(BoardGroup(shared, {workload.name: workload}))
     return groups
 
 

@@ -66,6 +66,7 @@ MOST_ALONE = 8  # tables of one sweep and device that are judged one by one
 N_DRAWS = 10
 BUDGETS = tuple(round(0.1 * n, 1) for n in range(1, 10))  # quantiles of the observed power
 LEAST = 1e-3  # of the least observed value: a prediction below says no more by it
+NO_ERROR = 1e-12  # %: a median below counts as this in ratios
 N_BOOTSTRAP = 400
 SURE = (0.025, 0.975)  # bounds of all bootstrap intervals
 
@@ -97,14 +98,9 @@ def score_tables(
 ) -> Scores:
     """Score methods on tables. Raises PredictionError: no table has enough modes.
 
-    Parameters
-    ----------
-    tables : of any provenance; each is judged by itself, or with those of its sweep and device
-    root : the checkout, whose config/predictors.yaml may name further methods
-    n_draws : random sets of profiled modes; None: `N_DRAWS`
-    say : called with a line for each part that is done, and for each table that is left out
-    references : what methods that transfer may learn all modes of; none: the other tables of the
-        same device and provenance
+    Each table is judged by itself, or with those of its sweep and device. `n_draws` is the number
+    of random sets of profiled modes, None: `N_DRAWS`. Methods that transfer may learn all modes of
+    `references`; none: of the other tables of the same device and provenance.
     """
     tables = list(tables)
     units, left_out = units_of(tables)
@@ -183,7 +179,7 @@ class Unit:
 
 
 def units_of(tables: Iterable[ModeTable]) -> tuple[list[Unit], list[str]]:
-    """Group tables that are judged together; also say why some are not judged."""
+    """Group tables into units, pooled where they are small or many; say why some are left out."""
     grouped: dict[tuple[str, str, str], dict[ModeTable, Observations]] = {}
     left_out: list[tuple[str, str]] = []  # name of a table, and why
     for table in tables:
@@ -204,27 +200,28 @@ def units_of(tables: Iterable[ModeTable]) -> tuple[list[Unit], list[str]]:
         large = [table for table, rows in usable.items() if len(rows.modes) >= TINY]
         alone = large if len(large) <= MOST_ALONE else []
         pooled = [table for table in usable if table not in alone]
-        for some in [*([table] for table in alone), pooled]:
-            if not some:
+        for together in [*([table] for table in alone), pooled]:
+            if not together:
                 continue
-            name = name_of(some[0]).removeprefix(f"{key[0]}: ")
+            name = name_of(together[0]).removeprefix(f"{key[0]}: ")
+            varied = {part for table in together for part in table.varied()}
+            scopes = [table.power_scope for table in together if table.power_scope]
             unit = Unit(
                 *key,
-                workload=name if len(some) == 1 else f"{len(some)} workloads",
-                knobs=tuple(p for p in Mode._fields if any(p in t.varied() for t in some)),
-                power_scope=next((table.power_scope for table in some if table.power_scope), ""),
-                tables=tuple(usable[table] for table in some),
+                workload=name if len(together) == 1 else f"{len(together)} workloads",
+                knobs=tuple(part for part in Mode._fields if part in varied),
+                power_scope=scopes[0] if scopes else "",
+                tables=tuple(usable[table] for table in together),
             )
             units.append(unit)
     return units, by_reason(left_out)
 
 
 def with_reference(unit: Unit, tables: Iterable[ModeTable], cache: Path | None = None) -> Unit:
-    """Return the unit with references: the first tables of other workloads that will do.
+    """Return the unit with references: the first tables of other workloads that can be used.
 
-    Tables of the same device come first. One will do that has as many modes as the smallest number
-    that is profiled, twice, and power where the unit has power. Where none will do, the unit says
-    why.
+    Tables of the same device come first. One can be used that has `TINY` modes or more, and power
+    where the unit has power. Where there is none, `no_reference` says why.
     """
     ours = {table.workload for table in unit.tables}
     reasons: list[tuple[str, str]] = []
@@ -253,7 +250,7 @@ def with_reference(unit: Unit, tables: Iterable[ModeTable], cache: Path | None =
 
 
 def draws_of(unit: Unit, n_profiled: int, how: str, n_draws: int = N_DRAWS) -> list[Trial]:
-    """Return what every method learns from and predicts: the same for all of them.
+    """Draw the trials of a unit, which are the same for all methods.
 
     `RANDOM` draws `n_draws` sets of modes of each workload, or all there are; `DESIGNED` is one
     set, chosen before any run. Raises EpochwattError: no design is possible.
@@ -267,10 +264,10 @@ def draws_of(unit: Unit, n_profiled: int, how: str, n_draws: int = N_DRAWS) -> l
             chosen = np.array(choose_modes(design, N_PROFILED[0]).modes)
             # candidates may be rounded
             nearest = np.abs(table.modes - chosen[:, None]).sum(2).argmin(1)
-            splits = [split(table.distinct(), [table.mode_of_row[place] for place in nearest])]
+            splits = [split(table.distinct(), [table.mode_of_row[row] for row in nearest])]
         trials += [
-            Trial.of(table, table.only(parts.train), parts.test, draw)
-            for draw, parts in enumerate(splits)
+            Trial.of(table, table.only(train), test, draw)
+            for draw, (train, test) in enumerate(splits)
         ]
     return trials
 
@@ -294,7 +291,7 @@ class Answered:
 
 
 def run_trials(unit: Unit, trials: Sequence[Trial], methods: Iterable[Method]) -> Answered:
-    """Fit each method to each draw, and ask for all other modes."""
+    """Fit each method to each trial, and let it predict and recommend among all other modes."""
     frames: list[pd.DataFrame] = []
     choices: dict[str, pd.DataFrame] = {}
     left_out: dict[str, str] = {}
@@ -326,7 +323,7 @@ def run_trials(unit: Unit, trials: Sequence[Trial], methods: Iterable[Method]) -
 
 
 def _fitted(unit: Unit, trial: Trial, method: Method) -> dict[str, Predictor]:
-    """Return the predictor of each target that is judged, in the order of `TARGETS`."""
+    """Fit a method to a trial: a predictor of each target that is judged, as in `TARGETS`."""
     fitted = predictors(
         method,
         trial.train,
@@ -348,7 +345,7 @@ def _choices(trial: Trial, places: Places) -> pd.DataFrame:
 
 
 def _recommended(trial: Trial, fitted: Mapping[str, Predictor]) -> Places:
-    """Return the mode that `recommend` would take within each budget."""
+    """Return the row of the mode that `recommend` would take within each budget, or `NONE`."""
     table, train = trial.table, trial.train
     epoch_s = np.maximum(fitted[TIME].mean(table.modes), LEAST * train.time_s.min())
     if POWER in fitted:
@@ -374,7 +371,7 @@ def _recommended(trial: Trial, fitted: Mapping[str, Predictor]) -> Places:
 def _score(
     unit: Unit, how: str, n_profiled: int, methods: Sequence[str], root: Path, n_draws: int
 ) -> pd.DataFrame:
-    """Return the rows of one unit, one way to choose modes and one number of them."""
+    """Score methods on a unit, for one way to choose modes and one number: rows of scores.csv."""
     shared: dict[str, Any] = {name: getattr(unit, name) for name in SCORE_COLUMNS[:4]}
     shared |= {"learned_from": how, "n_profiled": n_profiled}
     try:
@@ -395,9 +392,10 @@ def _score(
         rows = list(statistics(unit, trials, answered))
         names = " and ".join(other.rows.workload for other in unit.references)
         transferred = {method.name for method in loaded if method.needs_reference}
-        for row in rows if names else ():
-            if row["method"] in transferred:
-                row["note"] = "; ".join(filter(None, (row.get("note"), f"reference: {names}")))
+        for row in rows:
+            if names and row["method"] in transferred:
+                note = f"{row['note']}; " if row.get("note") else ""
+                row["note"] = f"{note}reference: {names}"
         frame = pd.DataFrame(rows, columns=SCORE_COLUMNS)
     frame = frame.assign(**shared).astype(object)
     return frame.where(frame.notna(), None)
@@ -432,31 +430,31 @@ def resample(unit: Unit, trials: Sequence[Trial]) -> Sample:
 
 
 def draw_counts(rng: np.random.Generator, n: int) -> Numbers:
-    """Draw n of n things with replacement, b times; return how often each came, (b, n)."""
+    """Draw b bootstrap samples of n things; return how often each thing is in each, (b, n)."""
     return rng.multinomial(n, np.full(n, 1 / n), N_BOOTSTRAP).astype(float)
 
 
 def quantiles(values: Numbers, weights: Numbers, shares: Sequence[float]) -> Numbers:
-    """Return quantiles of n values for each of b sets of weights, shape (len(shares), b).
+    """Return weighted quantiles of n values for each of b sets of weights, (len(shares), b).
 
     The least value up to which a share of the weight lies; NaN where all weights are zero.
     """
     order = np.argsort(values, kind="stable")
-    total = np.cumsum(weights[:, order], axis=1)
-    whole = total[:, -1]
-    bounds = np.empty((len(shares), len(weights)))
-    for row, share in zip(bounds, shares, strict=True):
-        places = (total < (share * whole)[:, None]).sum(1)
-        row[:] = values[order][np.minimum(places, len(values) - 1)]
-    bounds[:, whole == 0] = np.nan
-    return bounds
+    cumulative = np.cumsum(weights[:, order], axis=1)
+    total = cumulative[:, -1]
+    result = np.empty((len(shares), len(weights)))
+    for row, share in zip(result, shares, strict=True):
+        ranks = (cumulative < (share * total)[:, None]).sum(1)
+        row[:] = values[order][np.minimum(ranks, len(values) - 1)]
+    result[:, total == 0] = np.nan
+    return result
 
 
 Row = dict[str, Any]  # of scores.csv, without what all rows of a comparison share
 
 
 def statistics(unit: Unit, trials: Sequence[Trial], answered: Answered) -> Iterator[Row]:
-    """Yield the rows of a comparison: errors and intervals by target, then choices."""
+    """Yield the rows of a comparison, with bootstrap bounds: errors by target, then choices."""
     sample = resample(unit, trials)
     for target in TARGETS:
         medians: dict[str, tuple[float, Numbers]] = {}
@@ -482,15 +480,17 @@ def statistics(unit: Unit, trials: Sequence[Trial], answered: Answered) -> Itera
         # how many times another method's median each one is: the paper's, and the best one's
         best = min(medians, key=lambda name: medians[name][0], default="")
         for statistic, other in ((columns.TO_PAPER, REFERENCE), (columns.TO_BEST, best)):
-            for method, (median, of_method) in medians.items() if other in medians else ():
+            if other not in medians:
+                continue
+            other_median, other_resampled = medians[other]
+            for method, (median, resampled) in medians.items():
                 if method != other:
-                    value, of_other = medians[other]
-                    ratio = median / max(value, 1e-12)
-                    ratios = of_method / np.maximum(of_other, 1e-12)
+                    ratio = median / max(other_median, NO_ERROR)
+                    ratios = resampled / np.maximum(other_resampled, NO_ERROR)
                     row = {"method": method, "target": target, "note": f"over {other}"}
                     yield row | _row(statistic, ratio, ratios)
     for method, choices in answered.choices.items():
-        for row in _of_choices(choices, sample.trial_weights):
+        for row in _choice_rows(choices, sample.trial_weights):
             yield {"method": method, "target": RECOMMENDED} | row
     for method, why in answered.left_out.items():
         yield {"method": method, "statistic": LEFT_OUT, "note": why}
@@ -505,20 +505,22 @@ def _positive(counts: Numbers) -> Numbers:
     return np.where(counts > 0, counts, np.nan)
 
 
-def _of_choices(choices: pd.DataFrame, trial_weights: Numbers | None) -> Iterator[Row]:
+def _choice_rows(choices: pd.DataFrame, trial_weights: Numbers | None) -> Iterator[Row]:
     """Yield regret and broken budgets of all answers, over draws and budgets alike."""
-    regret, over_w, limit_w, power_w = (
-        choices[name].to_numpy().reshape(-1, len(BUDGETS))
-        for name in ("penalty_pct", "over_w", "limit_w", "power_w")
-    )
-    over = power_w / limit_w - 1
+
+    def by_trial(name: str) -> Numbers:
+        return choices[name].to_numpy().reshape(-1, len(BUDGETS))
+
+    regret, over_w = by_trial("penalty_pct"), by_trial("over_w")
+    over_share = by_trial("power_w") / by_trial("limit_w") - 1
     answered = ~np.isnan(regret)
 
-    def share(statistic: str, is_so: NDArray[np.bool_], of: NDArray[np.bool_] = answered) -> Row:
-        is_so, value = is_so & of, 100 * float((is_so & of).sum() / of.sum())
+    def share(statistic: str, mask: NDArray[np.bool_], among: NDArray[np.bool_] = answered) -> Row:
+        counted = mask & among
+        value = 100 * float(counted.sum() / among.sum())
         if trial_weights is None:
             return _row(statistic, value)
-        resampled = trial_weights @ is_so.sum(1) / _positive(trial_weights @ of.sum(1))
+        resampled = trial_weights @ counted.sum(1) / _positive(trial_weights @ among.sum(1))
         return _row(statistic, value, 100 * np.asarray(resampled))
 
     yield share(columns.NO_ANSWER, ~answered, np.ones_like(answered))
@@ -530,9 +532,9 @@ def _of_choices(choices: pd.DataFrame, trial_weights: Numbers | None) -> Iterato
             weights = np.repeat(trial_weights, answered.sum(1), axis=1)
             (resampled,) = quantiles(regret[answered], weights, (quantile,))
         yield _row(statistic, _quantile(regret[answered], quantile), resampled)
-    yield share(columns.BROKEN, over > ROUNDING_W)
+    yield share(columns.BROKEN, over_share > ROUNDING_W)
     yield share(columns.BROKEN_W, over_w > OVER_W)
-    yield share(columns.BROKEN_SHARE, over > OVER_SHARE)
+    yield share(columns.BROKEN_SHARE, over_share > OVER_SHARE)
 
 
 def _row(statistic: str, value: float, resampled: Numbers | None = None) -> Row:

@@ -53,10 +53,12 @@ Table = list[list[str]]  # the header first; empty: there is nothing to show
 
 
 def as_text(rows: pd.DataFrame) -> list[dict[str, str]]:
-    """Return rows as a file has them: numbers to five digits."""
+    """Return rows as dicts of text, as a file has them: numbers to five digits, None empty."""
 
     def cell(value: object) -> str:
-        return "" if value is None else f"{value:.5g}" if isinstance(value, float) else str(value)
+        if isinstance(value, float):
+            return f"{value:.5g}"
+        return "" if value is None else str(value)
 
     texts = rows.map(cell).itertuples(index=False)
     return [dict(zip(rows.columns, text, strict=True)) for text in texts]
@@ -109,7 +111,7 @@ class Judged:
         return list(dict.fromkeys(m for _, m, t, _ in self._cells if t == target))
 
     def best(self, column: Column, target: str) -> list[str]:
-        """Return the best method and those that cannot be told from it, the best first."""
+        """Return the method of least median error, then those the bootstrap cannot tell from it."""
         medians = {
             method: cell.value
             for method in self.methods(target)
@@ -138,10 +140,10 @@ class Judged:
     def table(
         self, head: str, targets: Iterable[str], cell: Callable[..., str], label: str = "{1}"
     ) -> Table:
-        """Tabulate a text of each target, method and way to choose modes; rows without any go.
+        """Tabulate a text for each target and method (rows) and way to choose modes (columns).
 
-        `cell`: (column, method, target) -> text; `label`: of a row, of the title of its target and
-        its method
+        `cell`: (column, method, target) -> text; `label` formats the title of a row's target and
+        its method. Rows without any text are left out.
         """
         rows = [
             [label.format(TITLES.get(target), method)]
@@ -167,7 +169,7 @@ def judged(rows: Sequence[Row]) -> list[Judged]:
     grouped: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         grouped.setdefault((row["sweep"], row["device"], row["workload"]), []).append(row)
-    return [Judged(key, some) for key, some in grouped.items()]
+    return [Judged(key, of_unit) for key, of_unit in grouped.items()]
 
 
 def heading(column: Column) -> str:

@@ -146,10 +146,7 @@ def fit_sum(
 
 
 def power_law(modes: Numbers, values: Numbers, terms: tuple[str, ...]) -> Shape:
-    """Return a power law at the mean of the values (m,): its level and all exponents are open.
-
-    It expects the values' geometric mean in every mode.
-    """
+    """Return a law that expects the values' geometric mean; its level and exponents are open."""
     centre = design(terms, modes, processes=0).mean(0)
     level = float(np.log(values).mean())
 

@@ -58,11 +58,7 @@ def _all_modes(row: Json, method: Method, target: str) -> Predictor | None:
 
 
 def read_models(path: Path) -> Json:
-    """Return the content of a file of models of results/models/X/.
-
-    Raises PredictionError: it is missing or of another schema version. Raises RecordError: it is
-    damaged.
-    """
+    """Return the content of a file of models. Raises as `load_fitted`, of this file."""
     profile = "profiles/jetson" if path.parent.name == "jetson" else "profiles/host"
     command = f".venv/bin/snakemake --profile {profile} {path.with_name('scores.html')}"
     if not path.is_file():

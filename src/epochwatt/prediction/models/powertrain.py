@@ -179,23 +179,18 @@ def dropout(n_rows: int, rng: np.random.Generator) -> list[Reals | None]:
 
     Outputs that are left out have zero, the others 1 / (1 - share).
     """
-    masks: list[Reals | None] = []
-    for n_units, share in zip(HIDDEN, DROPOUT, strict=True):
-        mask = None
+    masks: list[Reals | None] = [None] * len(HIDDEN)
+    for layer, share in enumerate(DROPOUT):
         if share:
-            is_kept = rng.random((n_rows, n_units), np.float32) >= share
-            mask = is_kept * np.float32(1 / (1 - share))
-        masks.append(mask)
+            is_kept = rng.random((n_rows, HIDDEN[layer]), np.float32) >= share
+            masks[layer] = is_kept * np.float32(1 / (1 - share))
     return masks
 
 
 def gradient(
     layers: Layers, batch: Rows, masks: list[Reals | None], loss: str, out: Layers
 ) -> None:
-    """Write the gradient of the loss of a mini-batch, by backpropagation, to `out`.
-
-    `masks` are the factors of `dropout`.
-    """
+    """Backpropagate a mini-batch with the factors of `dropout`; write the gradient to `out`."""
     *hidden, last = layers
     inputs = [batch.inputs]
     for layer, mask in zip(hidden, masks, strict=True):
@@ -364,11 +359,7 @@ def reference_network(
 
 
 def _reference(rows: Observations, context: Context, recipe: Recipe) -> Observations:
-    """Return the rows of the reference of a fit.
-
-    Raises PredictionError: there is none, it ran on another board where the recipe keeps to one, or
-    it does not vary a clock that varies in `rows`.
-    """
+    """Return the rows of a fit's reference. Raises PredictionError: it cannot teach this board."""
     reference = context.need_reference(rows)
     if reference.is_other_board and not recipe.crosses_boards:
         raise PredictionError(

@@ -15,7 +15,7 @@ largest miss of m), shrunk towards none for few modes.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -209,22 +209,15 @@ def _fitted(
     Each shape of time is believed as often as a kernel of that fit picked it. What was worked out
     already is put into the cached properties, so that it is not worked out twice.
     """
-    means, time_fields = observations.means_of(target), {}
+    means, fields = observations.means_of(target), dict[str, Any](reference=reference)
     if target == POWER:
         time = _fitted(observations, TIME)
         sums = tuple(shape for shape in time.shapes if isinstance(shape, SumOfTerms))
         picked = time.picked[time.picked < len(sums)]
         counts = np.bincount(picked, minlength=len(sums)) + 1 / len(time.picked)
-        time_fields = {"times": means.time_s, "shares": counts / counts.sum()}
-    unsampled = Utilisation(
-        target,
-        means.modes,
-        means.values(target),
-        means.processes,
-        *_UNKNOWN,
-        reference=reference,
-        **time_fields,
-    )
+        fields |= {"times": means.time_s, "shares": counts / counts.sum()}
+    observed = means.values(target)
+    unsampled = Utilisation(target, means.modes, observed, means.processes, *_UNKNOWN, **fields)
     if target == POWER:
         vars(unsampled)["_sums_of_time"] = sums
     kernels = sample_kernels(unsampled._observations)

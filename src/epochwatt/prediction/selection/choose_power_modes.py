@@ -93,11 +93,10 @@ class Chosen:
 def choose_power_modes(
     epochs: Iterable[str], modes: Mapping[str, Sequence[float]], backend: str, path: str, table: str
 ) -> None:
-    """Choose in every board group of a backend, and write the choices and the ranking.
+    """Choose modes in every board group of a backend; write power_modes.json and power_modes.csv.
 
-    `epochs`: path of the `epochs.csv` of each run
-    `modes`: run -> numbers of its power mode
-    `path`, `table`: power_modes.json and power_modes.csv
+    `epochs`: path of the `epochs.csv` of each run; `modes`: numbers of each run's power mode;
+    `path`, `table`: of the choices and of the ranking
     """
     import pandas as pd
 
@@ -143,7 +142,10 @@ def choose_power_modes(
 
 
 def search_of(group: BoardGroup) -> Search:
-    """Return what is searched: as in the paper on its setup, else all networks and common modes."""
+    """Return the networks and modes to search in a board group.
+
+    As in the paper on its setup; else all networks, and the modes that all of them were run in.
+    """
     workloads, networks = group.workloads, tuple(group.workloads)
     if group.factors["setup"] == PAPER:
         networks = tuple(name for name in NETWORKS if name in workloads)
@@ -153,12 +155,14 @@ def search_of(group: BoardGroup) -> Search:
     common = {name: mode for name, mode in named.items() if mode in shared}
     if group.factors["setup"] == PAPER and set(MODES) <= common.keys():
         common = {name: common[name] for name in MODES}
-    first = {mode: name for name, mode in reversed(common.items())}
-    modes = {name: mode for name, mode in common.items() if first[mode] == name}
-    enough = len(networks) >= LEAST_NETWORKS and len(modes) >= LEAST_MODES
-    present = f"{', '.join(networks) or 'no network'}: {counted(len(modes), 'power modes')}"
-    needs = f"a search needs {LEAST_NETWORKS} networks and {LEAST_MODES} modes"
-    return Search(networks, modes, "" if enough else f"{present} in common; {needs}")
+    first_name = {mode: name for name, mode in reversed(common.items())}
+    modes = {name: mode for name, mode in common.items() if first_name[mode] == name}
+    missing = ""
+    if len(networks) < LEAST_NETWORKS or len(modes) < LEAST_MODES:
+        present = f"{', '.join(networks) or 'no network'}: {counted(len(modes), 'power modes')}"
+        needs = f"a search needs {LEAST_NETWORKS} networks and {LEAST_MODES} modes"
+        missing = f"{present} in common; {needs}"
+    return Search(networks, modes, missing)
 
 
 def _training(workload: ProfiledWorkload) -> Observations:
@@ -176,13 +180,13 @@ def ranked(group: BoardGroup, search: Search) -> dict[str, list[Subset]]:
 
 
 def choices(group: BoardGroup, search: Search, ranking: Mapping[str, Sequence[Subset]]) -> Json:
-    """Return the modes of each training set, as JSON data.
+    """Return the modes of each training set, with rank and ties, as JSON data.
 
     `paper`, `paper_standardised`: the search; `published`: e, f, i, j; `designed`: by design of
     experiments, before any run (`choose_modes`); `left_out`: the search without a network.
     """
 
-    def choice(subsets: Sequence[Subset], rank: int) -> Json:
+    def choice(subsets: Sequence[Subset], rank: int) -> Json:  # ties: of the best subset only
         chosen, lowest_s = subsets[rank], subsets[0].total_s
         tied = [other for other in subsets if other.total_s <= (1 + TIE) * lowest_s]
         return {
@@ -231,28 +235,29 @@ def rank_subsets(
     """
     shared = set.intersection(*(set(rows.distinct()) for rows in observations))
     common = [mode for mode in observations[0].distinct() if mode in shared]
-    features, places = plain(common), np.array(list(combinations(range(len(common)), size)))
+    features, members = plain(common), np.array(list(combinations(range(len(common)), size)))
     rmse_s = []
     for observed in observations:
         times_s = [observed.only([mode]).time_s for mode in common]
         mean_s = np.array([time_s.mean() for time_s in times_s])
         n_epochs = np.array([float(len(time_s)) for time_s in times_s])
         coefficients, intercepts = least_norm(
-            features[places], mean_s[places], n_epochs[places], standardise
+            features[members], mean_s[members], n_epochs[members], standardise
         )
         errors_s = coefficients @ features.T + intercepts[:, None] - mean_s
-        within = sum(float(((time_s - time_s.mean()) ** 2).sum()) for time_s in times_s)
-        rmse_s.append(np.sqrt((errors_s**2 @ n_epochs + within) / n_epochs.sum()))
+        # squared errors of epochs: of their mode's mean, and about it
+        about_mean = sum(float(((time_s - time_s.mean()) ** 2).sum()) for time_s in times_s)
+        rmse_s.append(np.sqrt((errors_s**2 @ n_epochs + about_mean) / n_epochs.sum()))
     stacked = np.stack(rmse_s)
     order = np.argsort(stacked.sum(0), kind="stable")
     return [
-        Subset(tuple(common[place] for place in places[n]), tuple(rmse), sum(rmse))
-        for n, rmse in zip(order.tolist(), stacked.T[order].tolist(), strict=True)
+        Subset(tuple(common[mode] for mode in members[number]), tuple(rmse), sum(rmse))
+        for number, rmse in zip(order.tolist(), stacked.T[order].tolist(), strict=True)
     ]
 
 
 def without_network(subsets: Sequence[Subset], number: int) -> list[Subset]:
-    """Rank the subsets again without one of the networks."""
+    """Rank the subsets again without the network of this number in `rmse_s`."""
     others = [(s.modes, s.rmse_s[:number] + s.rmse_s[number + 1 :]) for s in subsets]
     kept = [Subset(modes, rmse_s, sum(rmse_s)) for modes, rmse_s in others]
     return sorted(kept, key=lambda subset: subset.total_s)

@@ -18,7 +18,7 @@ ROUNDED = 1.005  # clocks of nvpmodel.conf are rounded
 
 
 def strongest(rows: Observations) -> int:
-    """Return the place of MAXN: the mode in which every part is at its highest.
+    """Return the row of MAXN: the mode in which every part is at its highest.
 
     Raises PredictionError: the table has no such mode.
     """
@@ -26,7 +26,9 @@ def strongest(rows: Observations) -> int:
 
 
 def stock_choices(rows: Observations, device: str, limits_w: Numbers) -> Places:
-    """Return for each limit (k,) the preset mode with the most watts in its name within it.
+    """Return for each limit (k,) the row of the preset with the most watts in its name within it.
+
+    `NONE` where every preset has more.
 
     A preset stands for the mode of the table whose cores and clocks are the highest that it allows.
     The tables gate no part of a GPU off, as the presets of 15 and 30 W do. Raises PredictionError:
@@ -38,9 +40,9 @@ def stock_choices(rows: Observations, device: str, limits_w: Numbers) -> Places:
 
 
 def preset_places(rows: Observations, device: str) -> dict[float, int]:
-    """Return watts -> the place of the first preset mode with these in its name. Raises as above.
+    """Return the rows of a device's presets by the watts in their names: the first preset of each.
 
-    The presets are those of the oldest release.
+    The presets are those of the oldest release. Raises as `stock_choices`.
     """
     kind = KINDS.get(device)
     presets: dict[float, StockMode] = {}
@@ -48,7 +50,7 @@ def preset_places(rows: Observations, device: str) -> dict[float, int]:
         if watts := re.search(r"(\d+)W", mode.name):
             presets.setdefault(float(watts[1]), mode)
     if not presets:
-        described = [name for name, some in KINDS.items() if some.releases]
+        described = [name for name, known in KINDS.items() if known.releases]
         raise PredictionError(f"no preset modes of {device} are known", allowed=described)
     return {
         watts: _place(rows, _steps(rows, mode), f"preset mode {mode.name}")
@@ -67,7 +69,7 @@ def _steps(rows: Observations, mode: StockMode) -> Numbers:
 
 
 def _place(rows: Observations, parts: Numbers, what: str) -> int:
-    """Return the place of a mode among the rows; PredictionError: it is not there."""
+    """Return the row of a mode, `what` in messages. Raises PredictionError: there is none."""
     places = np.flatnonzero((rows.modes == parts).all(1))
     if not len(places):
         raise PredictionError(

@@ -30,7 +30,10 @@ N_TRANSFERRED = 50  # profiled modes of it, as in the paper
 
 
 def collect(folders: Iterable[str], example: Document, folder: Path) -> None:
-    """Join the tables of all jobs, cells as text, and make of them what is about several."""
+    """Join the tables of all jobs; write them, the transfer matrix and the example to `folder`.
+
+    `folders` are those of the jobs, `example` is `PowertrainExample` as plain values.
+    """
     paths = list(folders)
     frames = {}
     for name in OF_JOBS:
@@ -58,7 +61,7 @@ def write_frame(folder: Path, name: str, frame: pd.DataFrame) -> None:
 
 
 def reported(mapes: pd.DataFrame) -> str:
-    """Return the draw that the paper would report, of mean absolute errors by draw and target.
+    """Choose the draw that the paper would report, of mean absolute errors by draw and target.
 
     Draws are sorted by the mean of their errors of time and of power; of ten it is the sixth, of n
     the one just above the middle. SOURCE: the lab's scripts (reporting rule of ten draws).
@@ -69,7 +72,7 @@ def reported(mapes: pd.DataFrame) -> str:
 
 
 def _mapes(errors: pd.DataFrame) -> dict[Any, pd.DataFrame]:
-    """Return trial -> mean absolute errors, %, with a row per draw and a column per target."""
+    """Return mean absolute errors, %, by `TRIAL`: frames of a row per draw, a column per target."""
     return {
         key: part.pivot(index="draw", columns="target", values="mape_pct").astype(float)
         for key, part in errors.groupby(TRIAL, sort=False)

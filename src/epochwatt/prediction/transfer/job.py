@@ -63,12 +63,11 @@ def write_job(
     cache: Path,
     say: Say = print,
 ) -> None:
-    """Run one job and write its tables, `names.OF_JOBS`, to a folder.
-
-    Raises EpochwattError: a table that cannot be read or used (`run_job`), or written.
+    """Run one job and write its tables, `names.OF_JOBS`, to `folder`.
 
     `job`, `group`: `config.Job` and `config.PowertrainGroup` as plain values; `workload`,
-    `reference`: paths of their tables of modes; None: no reference
+    `reference`: paths of their tables of modes, None: no reference; `cache`: folder of networks.
+    Raises EpochwattError: a table that cannot be read or used (`run_job`), or written.
     """
 
     def read(path: str) -> ModeTable:
@@ -164,22 +163,22 @@ def run_job(
             where=rows.workload,
             allowed=f"{2 * min(group.n_profiled)} or more: half of them are to be predicted",
         )
-    of_fronts = max((n for n in sizes if n <= FRONT_PROFILED), default=0)
+    front_size = max((n for n in sizes if n <= FRONT_PROFILED), default=0)
     for n_profiled in sizes:
         for draw in range(group.draws):
-            # more profiled modes of a draw begin with the fewer ones
+            # the modes of a small set are among those of a large one of the same draw
             profiled = np.random.default_rng(draw).permutation(n_modes)[:n_profiled]
-            few = rows.rows(np.isin(np.arange(n_modes), profiled))
+            training = rows.rows(np.isin(np.arange(n_modes), profiled))
             for method in methods:
-                fitted = predictors(method, few, [few], reference=transfer, cache=cache)
+                fitted = predictors(method, training, [training], reference=transfer, cache=cache)
                 answer = Answer(
                     method.name,
                     n_profiled,
                     draw,
-                    job.reference if method.needs_reference else "",
-                    {target: fitted[target] for target in BOTH},
-                    profiled,
-                    has_front=n_profiled == of_fronts,
+                    reference=job.reference if method.needs_reference else "",
+                    fitted={target: fitted[target] for target in BOTH},
+                    profiled=profiled,
+                    has_front=n_profiled == front_size,
                 )
                 add(answer)
             if RANDOM_FRONT in group.methods:
@@ -194,7 +193,7 @@ def run_job(
 def _without_draws(
     group: PowertrainGroup, device: str, rows: Observations, limits_w: Numbers, cache: Path | None
 ) -> Iterator[Answer]:
-    """Yield what needs no draw: MAXN, presets, and the network that has seen all modes."""
+    """Yield the answers that need no draw: MAXN, presets, and the network of all modes."""
     if MAXN in group.methods:
         yield Answer(MAXN, places=np.full(len(limits_w), strongest(rows)))
     if STOCK_MODES in group.methods:
@@ -211,45 +210,55 @@ def _without_draws(
 def _judged(
     answer: Answer, rows: Observations, limits_w: Numbers, is_timed: bool
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the rows of an answer for each of the tables `names.OF_JOBS`, without its trial.
+    """Yield name and rows of each table of `names.OF_JOBS` that an answer has rows in.
 
-    Errors are over all modes that were not profiled; over all where all were.
+    The columns of the trial are not there yet. Errors are over all modes that were not profiled;
+    over all where all were.
     """
     observed = {target: rows.values(target) for target in BOTH}
     expected = {target: fitted.mean(rows.modes) for target, fitted in answer.fitted.items()}
     if answer.method == OBSERVED:
         expected = observed
 
-    def modes(places: Places) -> pd.DataFrame:
+    def mode_columns(places: Places) -> pd.DataFrame:
         predicted = {f"predicted_{t}": values[places] for t, values in expected.items()}
         return pd.DataFrame(rows.modes[places], columns=Mode._fields).assign(**predicted)
 
     is_profiled = np.isin(np.arange(len(rows.modes)), answer.profiled)
-    asked = np.ones_like(is_profiled) if is_profiled.all() else ~is_profiled
+    is_judged = np.ones_like(is_profiled) if is_profiled.all() else ~is_profiled
     minutes = float(ROWS_PER_MODE * rows.time_s[is_profiled].sum() / 60) if is_timed else np.nan
     errors = []
     for target, predictor in answer.fitted.items():
-        pct = absolute_errors_pct(predictor.predict(rows.modes[asked]), observed[target][asked])
-        n, median, p90, _ = score(pct)
-        errors.append((target, n, median, p90, pct.mean(), minutes))
+        predicted = predictor.predict(rows.modes[is_judged])
+        errors_pct = absolute_errors_pct(predicted, observed[target][is_judged])
+        scores = score(errors_pct)
+        errors.append(
+            {
+                "target": target,
+                "n_judged": scores.n,
+                "median_pct": scores.median_pct,
+                "p90_pct": scores.p90_pct,
+                "mape_pct": errors_pct.mean(),
+                "minutes": minutes,
+            }
+        )
     if errors:
-        columns = ["target", "n_judged", "median_pct", "p90_pct", "mape_pct", "minutes"]
-        yield "errors", pd.DataFrame(errors, columns=columns)
+        yield "errors", pd.DataFrame(errors)
     places = answer.places
     if answer.fitted:
         places = fastest_within(expected[TIME], expected[POWER], limits_w)
     if places is not None:
         choices = choices_frame(rows, limits_w, places)
         yield "penalties", pd.DataFrame([judge(choices)])
-        chosen = modes(places).where(pd.Series(places != NONE))
+        chosen = mode_columns(places).where(pd.Series(places != NONE))
         yield "choices", pd.concat([choices, chosen], axis=1)
     if answer.has_front:
         front = pareto_front(expected[TIME], expected[POWER])
-        yield "fronts", modes(front).assign(**{t: v[front] for t, v in observed.items()})
+        yield "fronts", mode_columns(front).assign(**{t: v[front] for t, v in observed.items()})
 
 
 def _check(method: Method, table: ModeTable, has_reference: bool, where: str) -> None:
-    """Refuse a method that cannot answer for this workload at all."""
+    """Raise EpochwattError for a method that cannot answer for this workload at all."""
     if unknown := [part for part in table.varied() if part not in method.parts]:
         raise PredictionError(
             f"{method.name} does not know what {', '.join(unknown)} does", where=where
