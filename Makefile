@@ -81,6 +81,11 @@ lint: $(VENV)/dev-ready ## formatting, style, types, who imports whom, board-sid
 	$(PY) -m snakefmt --check Snakefile workflow
 	$(VENV)/bin/vermin --quiet --no-tips --target=3.6- --violations $(BOARD_SIDE)
 	$(PY) -m snakemake --lint
+	$(FORM)github-workflows .github/workflows/*.yml
+	$(FORM)github-issue-forms $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
+	$(FORM)dependabot .github/dependabot.yml
+	$(FORM)citation-file-format CITATION.cff
+FORM := $(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.
 
 format: $(VENV)/dev-ready ## put the sources into the form that lint asks for
 	$(PY) -m ruff check --fix .

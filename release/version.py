@@ -1,7 +1,7 @@
 """Make a version: write its number and date, cut the changelog, print the text of its tag.
 
-`make release VERSION=1.0.0` changes files and commits nothing. `--tagged v1.0.0` changes nothing: it
-says whether the checkout may be published under that tag, as `.github/workflows/release.yml` asks.
+`make release VERSION=1.0.0` changes files and commits nothing. `--tagged v1.0.0` only says whether
+a checkout may be published under that tag, as `.github/workflows/release.yml` asks.
 """
 
 import argparse
