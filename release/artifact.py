@@ -54,8 +54,8 @@ def main() -> None:
     for made in ("results", ".snakemake", ".cache", "measured"):
         shutil.rmtree(code / made, ignore_errors=True)
 
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary", ":all:"]
-    pip += ["--require-hashes", "-r", str(code / LOCKS), "--dest", str(target / "wheels")]
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--require-hashes", "--no-deps"]
+    pip += ["--requirement", str(code / LOCKS), "--wheel-dir", str(target / "wheels")]
     subprocess.run(pip, check=True)
     for script in ("rerun.sh", "compare.py"):
         shutil.copy(ROOT / "release" / script, target)

@@ -15,11 +15,11 @@ echo "2 of 4  an environment of the locked versions, in $work/.venv"
 cp -R code "$work"
 "${PYTHON:-python3}" -m venv "$work/.venv"
 python=$(cd "$work" && pwd)/.venv/bin/python
-locks="--require-hashes --only-binary :all: -r code/requirements/workflow.txt"
 pip="$python -m pip install --quiet --disable-pip-version-check"
-# shellcheck disable=SC2086 # words
-$pip --no-index --find-links wheels $locks ||
-  { echo "the wheels here are for another platform or Python; fetching those for this one"; $pip $locks; }
+$pip --no-index --no-deps wheels/*.whl || {
+  echo "the wheels here are for another platform or Python; fetching the same versions for this one"
+  $pip --require-hashes -r code/requirements/workflow.txt
+}
 
 echo "3 of 4  both papers on simulated boards (a minute or two)"
 # The kernels of the networks are counted already, as counting them needs torch; `make run` counts them, too.
