@@ -8,6 +8,7 @@ results again, offline, and compares them, and checksums.
 
 import gzip
 import hashlib
+import io
 import os
 import platform
 import shutil
@@ -39,10 +40,11 @@ def main() -> None:
     code.mkdir(parents=True)
     if _git("status", "--porcelain"):
         print("uncommitted changes are left out: the artifact is of the last commit", flush=True)
-    tree = subprocess.Popen(["git", "-C", str(ROOT), "archive", "HEAD"], stdout=subprocess.PIPE)
-    with tarfile.open(fileobj=tree.stdout, mode="r|") as archive:
+    tree = subprocess.run(
+        ["git", "-C", str(ROOT), "archive", "HEAD"], check=True, capture_output=True
+    )
+    with tarfile.open(fileobj=io.BytesIO(tree.stdout)) as archive:
         archive.extractall(code, filter="data")
-    tree.wait()
 
     start = time.monotonic()
     environment = {**os.environ, "PYTHONPATH": str(code / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -63,8 +65,8 @@ def main() -> None:
     files = sorted(path for path in target.rglob("*") if path.is_file())
     sums = [f"{_sha256(path)}  {path.relative_to(target)}\n" for path in files]
     (target / "SHA256SUMS").write_text("".join(sums), "utf-8")
-    archive = pack(target, int(_git("log", "-1", "--format=%ct")))
-    print(f"{archive.relative_to(ROOT)}: {archive.stat().st_size / 1e6:.0f} MB, {len(files)} files")
+    packed = pack(target, int(_git("log", "-1", "--format=%ct")))
+    print(f"{packed.relative_to(ROOT)}: {packed.stat().st_size / 1e6:.0f} MB, {len(files)} files")
 
 
 def start_page(results: Path, minutes: float) -> str:

@@ -81,8 +81,8 @@ def _table(name: str) -> pd.DataFrame:
     return pd.read_csv(TABLES / f"{name}.csv", dtype=str, index_col=0)
 
 
-def _range(numbers: pd.Series) -> str:
-    return f"{numbers.min():.0f} to {numbers.max():.0f} %"
+def _range(shares: pd.Series) -> str:
+    return f"{shares.min():.0f} to {shares.max():.0f} %"
 
 
 def _markdown(table: pd.DataFrame) -> str:
