@@ -21,6 +21,9 @@ from numpy.typing import ArrayLike
 from epochwatt.errors import ConfigError
 from epochwatt.rounds.plan import Client, Numbers
 
+RECENT = 3  # rounds whose median is believed of a client
+JUMP = 1.1  # times that the latest may differ from that median, else it is believed alone
+
 
 class Line(NamedTuple):
     """Time or energy of n units of work: `fixed` + n `each`, in a first round `warm_up` more.
@@ -153,22 +156,29 @@ class Measured(NamedTuple):
 
 
 def learned_client(client: Client, rounds: Sequence[Measured]) -> Client:
-    """Return a client as measured rounds correct what was expected of it.
+    """Return a client as measured rounds, in their order, correct what was expected of it.
 
-    All its fits take the median factor by which measured ones differ from what was expected in
-    their modes: time and energy each. The time around a fit and the power of waiting are medians.
-    First rounds do not count. Give the last few rounds, so that a board that throttles is seen.
+    All its fits take the factor by which measured ones differ from what was expected in their
+    modes: time and energy each. So do the time around a fit and the power of waiting. Of each the
+    median of the last `RECENT` counts, or the last alone where it has jumped: a board that
+    throttles is believed at once. First rounds do not count.
     """
     counted = [one for one in rounds if not one.is_first]
     if not counted:
         return client
-    slower = float(np.median([one.fit_s / client.fit_s[one.choice] for one in counted]))
+    slower = _believed([one.fit_s / client.fit_s[one.choice] for one in counted])
     joules = [one.fit_j / client.fit_j[one.choice] for one in counted if one.fit_j is not None]
     watts = [one.waiting_w for one in counted if one.waiting_w is not None]
     return replace(
         client,
         fit_s=client.fit_s * slower,
-        fit_j=client.fit_j * (float(np.median(joules)) if joules else slower),
-        waiting_w=np.full_like(client.waiting_w, np.median(watts)) if watts else client.waiting_w,
-        around_s=float(np.median([max(one.end_s - one.fit_s, 0.0) for one in counted])),
+        fit_j=client.fit_j * (_believed(joules) if joules else slower),
+        waiting_w=np.full_like(client.waiting_w, _believed(watts)) if watts else client.waiting_w,
+        around_s=_believed([max(one.end_s - one.fit_s, 0.0) for one in counted]),
     )
+
+
+def _believed(values: Sequence[float]) -> float:
+    """Return the median of the latest values, or the very latest where it has jumped."""
+    median = float(np.median(values[-RECENT:]))
+    return median if median / JUMP <= values[-1] <= median * JUMP else float(values[-1])

@@ -85,5 +85,7 @@ def test_measured_rounds_correct_a_client_but_the_first_does_not():
     assert learned.fit_j == pytest.approx([1.275 * 300, 255])
     assert learned.around_s == pytest.approx(4)
     assert learned.waiting_w == pytest.approx(2)
+    cooled = learned_client(client, [*throttled, Measured(1, 20, 24)])
+    assert cooled.fit_s == pytest.approx([10, 20])  # it has jumped, so the last is believed
     no_sensor = learned_client(client, [Measured(0, 12, 15)])
     assert no_sensor.fit_j == pytest.approx([360, 240])
