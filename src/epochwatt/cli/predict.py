@@ -1,5 +1,6 @@
-"""Commands that predict: `what-if`, `recommend`, `profile`, `schedule`, `score`, `count`."""
+"""Commands that predict: `what-if`, `recommend`, `profile`, `schedule`, `score`, `count`, `fit`."""
 
+import json
 import os
 import shlex
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import click
 
 from epochwatt.cli.command import (
+    BOARD_AT_HAND,
     COUNT,
     COUNT_OR_0,
     DEVICE,
@@ -478,3 +480,67 @@ def count(model: str, like: str | None, batch_size: int, task: str, precision: s
     from epochwatt.counting.count_lines import count_lines  # imports torch
 
     say(count_lines(model, like, batch_size, task, precision))
+
+
+@command("Will a training fit into memory, how long will it take?")
+@option(
+    "--model NAME",
+    "Network, a row of config/workloads.yaml; or module:function that builds one; or a folder or "
+    "JSON file with a configuration of transformers.",
+    MODEL,
+    required=True,
+)
+@option("--like NAME", "With a function: the network of this package whose input it takes.")
+@BOARD_AT_HAND
+@option("--batch-size N", "Samples per mini-batch.", COUNT, default=16)
+@option(
+    "--precision",
+    "Arithmetic; fp16 and bf16 as autocast does it.",
+    click.Choice(["fp32", "tf32", "fp16", "bf16"]),
+    default="fp32",
+)
+@option(
+    "--optimiser",
+    "Default: that of the network.",
+    click.Choice(["sgd", "adam", "adamw"]),
+)
+@option("--checkpointing", "Compute activations of blocks again in place of keeping them.")
+@option("--accumulate N", "Mini-batches whose gradients make one step.", COUNT, default=1)
+@option("--task", "infer: forward passes alone.", click.Choice(["train", "infer"]), default="train")
+@option("--workers N", "Loader workers.", COUNT_OR_0, into="num_workers", default=4)
+@option(
+    "--prefetch N",
+    "Mini-batches that each of them holds.",
+    COUNT,
+    into="prefetch_factor",
+    default=2,
+)
+@option("--length N", "Of transformers: tokens of a sample.", COUNT, default=512)
+@option("--lora RANK", "Of transformers: train adapters of this rank alone.", COUNT)
+@option("--samples N", "Samples of an epoch. Default: those of the network's data set.", COUNT)
+@option("--memory-gib X", "Memory that training may take. Default: that of the device.", POSITIVE)
+@option("--json FILE", "Also write the answer into a file.", OUTPUT_FILE, into="path")
+def fit(path: Any, **options: Any) -> int:
+    """Say whether a training fits into the memory of a device, the largest batch size that does,
+    what to change first, and what time and energy an epoch takes where the device is simulated
+    (docs/how-to/fit.md). The network is not run, and needs no weights. Exit status 1: it does not
+    fit with the margin.
+
+    Examples:
+    # on this machine
+    epochwatt fit --model resnet50 --batch-size 64
+    # on a board
+    epochwatt fit --model mobilenet --device orin
+    # a network from a library
+    epochwatt fit --model torchvision.models:squeezenet1_1 --like resnet50 --device nano
+    # a language model from its configuration
+    epochwatt fit --model config.json --device orin.nano --batch-size 1 --length 1024
+    """
+    from epochwatt.memory.fit import Request, answer  # imports torch
+    from epochwatt.memory.fit_lines import as_json, fit_lines
+
+    found = answer(Request(**without_none(options)))
+    say(fit_lines(found))
+    if path is not None:
+        path.write_text(json.dumps(as_json(found), indent=1) + "\n", "utf-8")
+    return 0 if found.verdict(found.now.need) == "fits" else 1

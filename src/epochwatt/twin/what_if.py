@@ -14,6 +14,7 @@ import numpy as np
 
 from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS, Fact
+from epochwatt.study.config import Device
 from epochwatt.study.devices import Devices
 from epochwatt.sweeps.other_power import NOTHING_ELSE, PACED, OtherPower
 from epochwatt.text import aligned, counted
@@ -103,9 +104,7 @@ def what_if_lines(
 
         loop = own_loop(run, twin.boards[name], twin.parameters)
     network = network_of(model, totals, twin, root) if loop is None else loop.network
-    # the paper's default of the board, else the first values of its device file
-    first = {"storage": next(iter(file.storage)), "power_mode": next(iter(file.power_modes))}
-    usual = {**first, **DEFAULTS, **DEVICE_DEFAULTS.get(name, {})}
+    usual = usual_settings(name, file)
     if loop is not None:
         usual |= {"num_workers": loop.seen.num_workers, "batch_size": int(loop.seen.batch_size)}
     keys = ("storage", "num_workers", "batch_size", "power_mode", "dvfs")
@@ -115,27 +114,33 @@ def what_if_lines(
     question = question._replace(power_mode=mode)
     twin = replace(twin, modes={**twin.modes, name: {**twin.modes[name], mode: clocks}})
     with np.errstate(over="ignore"):  # an endless epoch is refused below
-        request = _simulate(question, twin, network)
-        usually = _simulate(default, twin, network)
+        request = simulate(question, twin, network)
+        usually = simulate(default, twin, network)
         changes: dict[str, tuple[Side, Side]] = {}
         for key in Question._fields:
             asked, usual_value = getattr(question, key), getattr(default, key)
             if asked != usual_value:
-                alone = _simulate(default._replace(**{key: asked}), twin, network)
-                without = _simulate(question._replace(**{key: usual_value}), twin, network)
+                alone = simulate(default._replace(**{key: asked}), twin, network)
+                without = simulate(question._replace(**{key: usual_value}), twin, network)
                 changes[key] = (alone, without)
         listed = [
-            _simulate(question._replace(power_mode=m), twin, network) for m in twin.modes[name]
+            simulate(question._replace(power_mode=m), twin, network) for m in twin.modes[name]
         ]
     _check_sizes(request, twin.parameters)
     if loop is not None:
-        free = _simulate(question, twin, loop.without_loading)
+        free = simulate(question, twin, loop.without_loading)
         answer = Answer(request, request, {}, listed, other, twin, network.source, False, root)
         return _own_loop_lines(answer, free, loop)
     too_large = model in file.out_of_memory
     return answer_lines(
         Answer(request, usually, changes, listed, other, twin, network.source, too_large, root)
     )
+
+
+def usual_settings(name: str, file: Device) -> dict[str, Any]:
+    """Return the paper's default of a board, else the first values of its device file."""
+    first = {"storage": next(iter(file.storage)), "power_mode": next(iter(file.power_modes))}
+    return {**first, **DEFAULTS, **DEVICE_DEFAULTS.get(name, {})}
 
 
 def mode_of(mode: str, twin: Twin, device: str) -> tuple[str, Clocks]:
@@ -167,7 +172,7 @@ def mode_of(mode: str, twin: Twin, device: str) -> tuple[str, Clocks]:
     return next((label for label, listed in modes.items() if listed == clocks), mode), clocks
 
 
-def _simulate(q: Question, twin: Twin, network: Network) -> Side:
+def simulate(q: Question, twin: Twin, network: Network) -> Side:
     """Simulate a configuration; return it with its epoch."""
     clocks = Clocks(*(float(n) for n in twin.clocks(q.device, q.power_mode)))
     parts = (twin.boards[q.device], network.work, network.samples)
