@@ -486,6 +486,44 @@ def changing_tables(path: Path) -> Tables:
     return {"changing": wide(cells, "policy")}
 
 
+# -- rounds of simulated fleets ------------------------------------------------------------------
+
+
+def round_tables(path: Path) -> Tables:
+    """Return what rules for the modes of a round save, of summary.csv, and the claims."""
+    summary, trainings = (
+        read_frame(path.parent / f"{name}.csv") for name in ("summary", "trainings_summary")
+    )
+    judged = summary[summary.waiting_factor.ne(1)].boards.max()
+    plain, fleet = summary[summary.waiting_factor.eq(1)], summary[summary.boards.eq(judged)]
+    watts = fleet[fleet.rule.isin(("maxn_lowest", "plan"))]
+    watts = watts.assign(rule=watts.rule + ", x " + watts.waiting_factor.map("{:g}".format))
+    other = plain[plain.rule.isin(("plan", "plan_few")) & plain.boards.ne(judged)]
+    other = other.assign(rule=other.rule + ", " + other.boards.map("{:,} boards".format))
+    trainings = trainings.assign(
+        data=trainings.data.where(~trainings.disturbed, trainings.data + ", disturbed")
+    )
+    shown = ["claim", "sentence", "our_value", "status"]
+    return {
+        "rules": _saved(plain[plain.boards.eq(judged)], "saved", "longer", "waiting_time"),
+        "waiting": _saved(watts, "saved", "rests_on_waiting"),
+        "fleets": _saved(other, "saved", "longer", "waiting_time"),
+        "trainings": _saved(trainings[trainings.rule.ne("maxn")], "saved", "longer", "lost"),
+        "claims": read_texts(path)[shown],
+    }
+
+
+def _saved(rows: pd.DataFrame, *names: str) -> pd.DataFrame:
+    """Return rules by data: median of the first number with 10 and 90 %, then further medians."""
+    first, *more = names
+    low, high = (_texts(rows[f"{first}_{end}_pct"], 0) for end in ("p10", "p90"))
+    cells = _texts(rows[f"{first}_pct"], 0) + " [" + low + ", " + high + "]"
+    for name in more:
+        cells = cells + " / " + _texts(rows[f"{name}_pct"], 0)
+    cells.index = pd.MultiIndex.from_frame(rows[["rule", "data"]])
+    return wide(cells, "data", "-")
+
+
 MADE = (  # folder of tables, file or folder that they are made of, how
     ("instrument", bounds.TABLE, bound_tables),
     (
@@ -501,6 +539,7 @@ MADE = (  # folder of tables, file or folder that they are made of, how
     ("powertrain", RESULTS / "powertrain/claims.csv", powertrain_tables),
     ("fulcrum", RESULTS / "fulcrum/claims.csv", schedule_tables),
     ("fulcrum", RESULTS / "fulcrum/changing.csv", changing_tables),
+    ("federated", RESULTS / "federated/claims.csv", round_tables),
 )
 
 
