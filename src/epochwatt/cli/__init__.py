@@ -20,7 +20,7 @@ from epochwatt.cli.measure import (
     run,
     serve_and_train,
 )
-from epochwatt.cli.predict import count, profile, recommend, rounds, schedule, score, what_if
+from epochwatt.cli.predict import count, fit, profile, recommend, rounds, schedule, score, what_if
 from epochwatt.cli.results import compare, explain, page, report, summary
 from epochwatt.cli.share import convert_sweep, export, sweeps, validate
 from epochwatt.errors import EpochwattError
@@ -29,7 +29,7 @@ from epochwatt.text import printable
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Measure": (plan, doctor, fleet_check, run, import_log, discard, serve_and_train),
     "Look at results": (summary, page, report, compare, explain),
-    "Simulate and predict": (what_if, recommend, profile, schedule, rounds, score, count),
+    "Simulate and predict": (what_if, fit, recommend, profile, schedule, rounds, score, count),
     "Sweeps of modes": (sweeps, convert_sweep),
     "Share data": (export, validate),
     "Maintain": (init, bug_report, calibrate_twin, completion),

@@ -75,7 +75,11 @@ def load_kernel_counts(path: str) -> KernelCounts:
 
     Raises RecordError: missing, damaged, of another version or not what `count-workload` writes.
     """
-    content = files.read_json(path)
+    return kernel_counts_of(files.read_json(path), path)
+
+
+def kernel_counts_of(content: dict[str, Any], where: str) -> KernelCounts:
+    """Return the counts that a document holds, as `count_workload` makes it; errors as above."""
     try:
         if content["schema_version"] != SCHEMA_VERSION:
             raise ValueError(f"schema_version is {content['schema_version']}, not {SCHEMA_VERSION}")
@@ -89,7 +93,7 @@ def load_kernel_counts(path: str) -> KernelCounts:
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise RecordError(
-            problem, where=path, do="delete it, then make it again: rule count_workload"
+            problem, where=where, do="delete it, then make it again: rule count_workload"
         ) from error
 
 

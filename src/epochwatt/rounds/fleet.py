@@ -19,6 +19,7 @@ from epochwatt.errors import ConfigError
 from epochwatt.open_data.read import find_tables
 from epochwatt.prediction.data.mode_tables import observations_of
 from epochwatt.prediction.data.modes import Mode
+from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Context
 from epochwatt.prediction.registry import RECOMMENDED, load_method
@@ -292,10 +293,7 @@ def _match_modes(entry: BoardEntry, modes: Numbers, where: str) -> NDArray[np.bo
 def _predict_grid(
     grid: Grid, table: ModeTable, where: str
 ) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    """Return modes of a grid, expected times, s, and powers, W, and the SD of the log times.
-
-    The method that is recommended is fitted to the table. Raises ConfigError: an unknown device.
-    """
+    """Return modes of a grid and what `predict_modes` expects; ConfigError: an unknown device."""
     kind = table.key.device
     if kind not in KINDS:
         raise ConfigError(
@@ -306,10 +304,17 @@ def _predict_grid(
         )
     clocks = mode_rows(grid_modes(grid, kind, steps_of_kind(kind)))
     modes = np.column_stack([clocks, np.zeros(len(clocks))])
-    rows, method = observations_of(table), load_method(RECOMMENDED)
+    return modes, *predict_modes(observations_of(table), modes)
+
+
+def predict_modes(rows: Observations, modes: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """Return expected times, s, and powers, W, of modes (n, 6), and the SD of the log times.
+
+    The method that is recommended is fitted to what was observed in other modes.
+    """
+    method = load_method(RECOMMENDED)
     time, power = (method.fit(rows, Context(target)) for target in (TIME, POWER))
-    _, sd = time.log_normal(modes)
-    return modes, time.mean(modes), power.mean(modes), sd
+    return time.mean(modes), power.mean(modes), time.log_normal(modes)[1]
 
 
 def _waiting_w(entry: BoardEntry, table: ModeTable, modes: Numbers, root: Path) -> Numbers:

@@ -82,6 +82,35 @@ def test_parts_add_up(ask, here):
             assert sum(of_parts) == pytest.approx(total, rel=2e-3)
 
 
+def test_the_listed_mode_of_least_energy_counts_the_rest_and_idling_until_a_deadline(
+    ask, here, twin
+):
+    words = ("--device", "agx", *BY_TOTALS)
+    costs = {}
+    for mode in twin.modes["agx"]:
+        rows = table(ask(*words, "--power-mode", mode)[1])
+        costs[mode] = rows["epoch s"][0], 3600 * rows["energy Wh"][0]
+    times_s = sorted(time_s for time_s, _ in costs.values())
+    deadline_s = times_s[-2] + 1
+
+    def said(*more):
+        lines = ask(*words, *more)[1].splitlines()
+        return next(line for line in lines if line.startswith("least energy of"))
+
+    def least(cost):
+        return f"modes: {min(costs, key=lambda mode: cost(*costs[mode]))}"
+
+    assert least(lambda time_s, joule: joule) in said()
+    assert least(lambda time_s, joule: joule + 90 * time_s) in said("--rest-w", "90")
+    assert least(lambda time_s, joule: (time_s > times_s[2], joule)) in said(
+        "--max-epoch-s", str(times_s[2] + 1)
+    )
+    idle = said("--max-epoch-s", str(deadline_s), "--idle-w", "1")
+    assert least(lambda time_s, joule: (time_s > deadline_s, joule - time_s)) in idle
+    assert "racing to idle: it ends early, and one that just meets the deadline costs" in idle
+    assert "none within 1 s" in said("--max-epoch-s", "1")
+
+
 def test_each_of_several_changes_is_told_alone_and_left_out(ask, here):
     changes = {
         "storage hdd": ("--storage", "hdd"),
