@@ -308,7 +308,7 @@ def _predict_grid(
     modes = np.column_stack([clocks, np.zeros(len(clocks))])
     rows, method = observations_of(table), load_method(RECOMMENDED)
     time, power = (method.fit(rows, Context(target)) for target in (TIME, POWER))
-    _, sd = time.log_normal(modes)
+    _, sd = time.log_t(modes)
     return modes, time.mean(modes), power.mean(modes), sd
 
 

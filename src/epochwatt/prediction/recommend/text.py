@@ -26,10 +26,11 @@ def advice_lines(advice: Advice) -> list[str]:
         f"models    {advice.method.title}",
         f"          of {counted(len(advice.profiled), 'profiled modes')}, "
         f"{counted(len(advice.fitted.runs), 'runs')}",
-        f"modes     {chosen.n_modes:,}: {cores} cores x {cpu} CPU x {gpu} GPU x {emc} memory "
-        f"clocks, of {advice.files.source}",
+        f"modes     {cores * cpu * gpu * emc:,}: {cores} cores x {cpu} CPU x {gpu} GPU x {emc} "
+        f"memory clocks, of {advice.files.source}",
+        *_fixed(advice),
         "",
-        f"take      {chosen.mode}",
+        f"take      {_varied(chosen.mode, advice)}",
         "",
         *_estimates(advice),
         "",
@@ -43,6 +44,22 @@ def advice_lines(advice: Advice) -> list[str]:
     ends = [f"{end.epoch_s:.4g} s and {end.energy_wh:.4g} Wh" for end in (first, last)]
     n_modes = counted(len(chosen.front), "modes")
     return [*lines, f"Pareto front of time and energy: {n_modes}, {' to '.join(ends)}"]
+
+
+def _varied(mode: Mode, advice: Advice) -> str:
+    """Return those parts of a mode that the profiled modes differ in, in words."""
+    return mode.of_parts([n for n in Mode._fields if n not in advice.recommendation.fixed])
+
+
+def _fixed(advice: Advice) -> list[str]:
+    """Return a line that says which parts stay as they are in all profiled modes."""
+    chosen = advice.recommendation
+    if not chosen.fixed:
+        return []
+    return [
+        f"          {chosen.n_modes:,} of them: all profiled modes have "
+        f"{chosen.mode.of_parts(chosen.fixed)}, and so has the answer"
+    ]
 
 
 def _estimates(advice: Advice) -> list[str]:
@@ -65,8 +82,9 @@ def _estimates(advice: Advice) -> list[str]:
             f"that is expected to keep it, whose risk is {percent(risk_then)} (--max-risk 0.5)"
         )
     if (least := chosen.least) is not None and least.energy_part < EQUAL_ENERGY:
+        saved = f"{100 * (1 - least.energy_part):.2g} % less energy"
         lines.append(
-            f"least energy: {least.mode}: {100 * (1 - least.energy_part):.2g} % less energy and "
+            f"least energy: {_varied(least.mode, advice)}: {saved} and "
             f"{100 * (least.time_part - 1):.2g} % more time than the fastest within the budgets"
         )
     if chosen.racing_saves is not None:

@@ -38,13 +38,24 @@ def only_known(model, rows):
     return replace(model, trained_on=as_rows(rows), observed=np.empty(0))
 
 
-@pytest.mark.parametrize(("profiled", "cores"), [(8, 8), (6, 6), (4, 5)])
+@pytest.mark.parametrize(("profiled", "cores"), [((8, 7), 8), ((6, 7), 6), ((4, 3), 5)])
 def test_among_equal_modes_the_nearest_to_what_was_profiled_is_taken(
     agx, time, power, named, profiled, cores
 ):
-    rows = [named[name]._replace(cores=profiled) for name in "acij"]
+    rows = [named[name]._replace(cores=profiled[name == "a"]) for name in "acij"]
     answer = recommend(agx, only_known(time, rows), only_known(power, rows), "time", {})
     assert answer.mode == STRONGEST._replace(cores=cores)  # five processes: more do nothing
+    assert answer.fixed == ()
+
+
+def test_a_part_that_no_profiled_mode_varies_stays_as_it_is(agx, time, power, named):
+    """Nothing is known of other values: fewer cores would draw less, a lower clock likewise."""
+    rows = [named[name]._replace(cores=6, emc_mhz=1600.0) for name in "bceg"]
+    least = recommend(agx, only_known(time, rows), only_known(power, rows), "energy", {})
+    assert least.fixed == ("cores", "emc_mhz")
+    assert (least.mode.cores, least.mode.emc_mhz) == (6, 1600)
+    assert least.n_modes == 29 * 14
+    assert {mode.mode.cores for mode in least.front} == {6}
 
 
 @pytest.mark.parametrize(
