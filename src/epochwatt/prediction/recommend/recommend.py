@@ -34,6 +34,12 @@ AS_EXPECTED = 0.5  # the risk at which expected values keep the budgets
 # about 1 % (SIGMETRICS 2023, section 5.4). A mode of which one repeat is known is not known better.
 # What a sensor is off by all the time is not in it.
 REPEAT_SD = 0.01
+# How many times below the lowest profiled memory clock a mode may be. What memory costs hides
+# behind other parts at high clocks: from four modes, times at a quarter of the lowest clock and
+# below were half off in the median, and intervals of 90 % held half of them (synthetic boards whose
+# times differ by a factor of 16 to 47).
+REACH = 2.0
+MEMORY = CLOCKS.index("emc_mhz")
 PACED = 0.95  # of a deadline, from which on a mode just meets it
 STRICTER = tuple(0.5**n for n in range(7))  # than what is allowed, of each mode
 OPTIONS = {  # budget -> option of the command
@@ -92,7 +98,8 @@ class Recommendation:
     risks: Mapping[str, float]  # as of `Choice`
     extrapolated: tuple[str, ...]  # parts of the mode that lie outside all profiled modes
     fixed: tuple[str, ...]  # parts that are the same in all profiled modes, and so in the answer
-    n_modes: int  # of the board, with these parts as they are
+    n_modes: int  # that were considered
+    n_out_of_reach: int  # that were not, for their low memory clock
     n_within: int
     # modes that none beats in both time and energy, the fastest first; budgets left aside; none
     # without a model of power
@@ -148,6 +155,9 @@ def recommend(
     modes = board.all_modes()
     for part, value in fixed.items():
         modes = modes[modes[:, part] == value]
+    lowest_mhz = max(float(model.trained_on[:, MEMORY].min()) for model in models) / REACH
+    n_out_of_reach = int((modes[:, MEMORY] < lowest_mhz).sum())
+    modes = modes[modes[:, MEMORY] >= lowest_mhz]
     fits = [model.fits(modes) for model in models]
     expected = _with_energy(*(fit.mean(1) for fit in fits))
     extra_w = counted_w(rest_w, idle_w, "epoch_s" in budgets)
@@ -203,6 +213,7 @@ def recommend(
         extrapolated=tuple(name for name, part, a, b in parts if not a <= part <= b),
         fixed=tuple(Mode._fields[part] for part in fixed),
         n_modes=len(modes),
+        n_out_of_reach=n_out_of_reach,
         n_within=choice.n_within,
         front=tuple(front),
         costs=costs,

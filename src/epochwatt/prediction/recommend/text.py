@@ -7,6 +7,7 @@ from epochwatt.board.device.board_files import custom_conf, strongest
 from epochwatt.board.records import files
 from epochwatt.prediction.data.modes import Mode, PredictionError
 from epochwatt.prediction.recommend.command import AIMS, NAMES, Advice, described, described_fit
+from epochwatt.prediction.recommend.recommend import REACH
 from epochwatt.prediction.recommend.runs import profiled_means
 from epochwatt.tables import write_table
 from epochwatt.text import ORIGINS, aligned, counted
@@ -28,7 +29,7 @@ def advice_lines(advice: Advice) -> list[str]:
         f"{counted(len(advice.fitted.runs), 'runs')}",
         f"modes     {cores * cpu * gpu * emc:,}: {cores} cores x {cpu} CPU x {gpu} GPU x {emc} "
         f"memory clocks, of {advice.files.source}",
-        *_fixed(advice),
+        *_considered(advice),
         "",
         f"take      {_varied(chosen.mode, advice)}",
         "",
@@ -51,15 +52,19 @@ def _varied(mode: Mode, advice: Advice) -> str:
     return mode.of_parts([n for n in Mode._fields if n not in advice.recommendation.fixed])
 
 
-def _fixed(advice: Advice) -> list[str]:
-    """Return a line that says which parts stay as they are in all profiled modes."""
-    chosen = advice.recommendation
-    if not chosen.fixed:
-        return []
-    return [
-        f"          {chosen.n_modes:,} of them: all profiled modes have "
-        f"{chosen.mode.of_parts(chosen.fixed)}, and so has the answer"
-    ]
+def _considered(advice: Advice) -> list[str]:
+    """Return lines that say which modes of the board were left aside, and why."""
+    chosen, lines = advice.recommendation, []
+    if chosen.fixed:
+        fixed = chosen.mode.of_parts(chosen.fixed)
+        lines.append(f"all profiled modes have {fixed}, and so has the answer")
+    if chosen.n_out_of_reach:
+        lowest_mhz = min(mode.emc_mhz for mode in advice.profiled)
+        lines.append(
+            f"{chosen.n_out_of_reach:,} left out: memory clocks below {lowest_mhz / REACH:g} MHz, "
+            "half of the lowest profiled one; their times are not known"
+        )
+    return [f"          {line}" for line in lines]
 
 
 def _estimates(advice: Advice) -> list[str]:
