@@ -62,18 +62,18 @@ class Stacked(Predictor):
 
     def predict(self, modes: ArrayLike) -> Numbers:
         """Return the expected value in each mode, shape (n,)."""
-        return np.exp(self.weights @ self._logs(as_rows(modes)))
+        return np.exp(self.weights @ self.expected(as_rows(modes)))
 
     def fits(self, modes: ArrayLike) -> Numbers:
         """Return the average, off it as each process of `utilisation` is off theirs, (n, s)."""
         rows = as_rows(modes)
-        logs = self._logs(rows)
+        logs = self.expected(rows)
         return self.utilisation.fits(rows) * np.exp(self.weights @ logs - logs[0])[:, None]
 
     def log_t(self, modes: ArrayLike) -> tuple[Numbers, Numbers]:
         """Return centre and scale of the logarithm of an observation, (n,) each."""
         rows = as_rows(modes)
-        logs, sd = self._logs(rows), self.utilisation.mixture(rows)[1]
+        logs, sd = self.expected(rows), self.utilisation.mixture(rows)[1]
         return self.weights @ logs, self.scale * wider(sd, logs, self.weights)
 
     def interval(self, modes: ArrayLike, level: float = LEVEL) -> tuple[Numbers, Numbers]:
@@ -93,7 +93,7 @@ class Stacked(Predictor):
         return self.off / self.off_scale
 
     @cached_property
-    def _logs(self) -> Callable[[Numbers], Numbers]:
+    def expected(self) -> Callable[[Numbers], Numbers]:
         """Function that gives the logarithm of what each predictor expects, shape (k, n)."""
         predictors = (self.utilisation, self.process, self.physical)[: len(self.weights)]
 
