@@ -604,26 +604,15 @@ class EpochMonitor:
         """Start the sampler and look at the machine, the first time."""
         if self._observer is not None:
             return
-        from epochwatt.board.device import board_files
-        from epochwatt.board.device.machine import open_machine
+        from epochwatt.board.device.machine import open_this_machine
         from epochwatt.board.telemetry.client import Sampler
         from epochwatt.board.training.observation import Observer
 
-        kind = board_files.board_kind("/")
-        machine = open_machine(
-            {
-                "backend": "jetson" if kind else "host",
-                "root": "/",
-                "kind": kind,
-                "unit": "",
-                "storage": {"root": "", "mount": "", "block_device": ""},
-                "power_source": self._power,
-                "settle": None,
-            }
-        )
+        machine = open_this_machine(self._power)
         # the other ranks are children of the same launcher
         tree = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else os.getpid()
-        options: Dict[str, Any] = {"timeout_s": ANSWER_S, "power": self._power if kind else "none"}
+        power = self._power if machine.settings["kind"] else "none"
+        options: Dict[str, Any] = {"timeout_s": ANSWER_S, "power": power}
         running, is_elsewhere = self._running, self._local_rank > 0
 
         def start() -> None:  # a thread that stays must not hold this object

@@ -73,6 +73,17 @@ class Predictor(ABC):
         noise = rng.standard_normal(shape) if is_normal else rng.standard_t(self.free, shape)
         return np.asarray(np.exp(mean + scale * noise))
 
+    def log_normal(self, modes: ArrayLike) -> tuple[Numbers, Numbers]:
+        """Return mean and standard deviation of the normal distribution that is nearest to `log_t`.
+
+        It has the same interval of `LEVEL`.
+        """
+        from scipy.special import ndtri, stdtrit  # slow to import
+
+        share = (1 + LEVEL) / 2
+        mean, scale = self.log_t(modes)
+        return mean, scale * float(stdtrit(self.free, share) / ndtri(share))
+
     def log_t(self, modes: ArrayLike) -> tuple[Numbers, Numbers]:
         """Return centre and scale of the logarithm of an observation, (n,) each.
 

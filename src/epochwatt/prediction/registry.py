@@ -3,16 +3,21 @@
 Methods are named by reference and imported when they are used.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from epochwatt.board.training.references import resolve
 from epochwatt.errors import ConfigError
-from epochwatt.prediction.predictor import Method
 from epochwatt.study.config import PredictorRow
 from epochwatt.study.devices import read_rows
 from epochwatt.study.yaml_files import read_yaml
+
+if TYPE_CHECKING:
+    from epochwatt.prediction.predictor import Method
 
 CONFIG = Path("config/predictors.yaml")
 
@@ -65,6 +70,8 @@ def load_method(name: str, root: Path = Path(), option: str = "--method") -> Met
 
     Raises ConfigError: no such name, or what it stands for is no `Method`.
     """
+    from epochwatt.prediction.predictor import Method  # here: names alone need no numpy
+
     names = references(root)
     if name not in names:
         raise ConfigError(f"unknown method {name!r}", where=option, allowed=list(names))

@@ -52,7 +52,7 @@ def read_yaml(path: Path) -> Any:
         raise ConfigError("not valid YAML", where=str(path), found=str(error)) from error
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(FAST):  # type: ignore[misc,valid-type]
     """YAML in which on, off, yes and no are words, and a key may stand only once."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:

@@ -7,7 +7,7 @@ import time
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from epochwatt.board.device import clocks, host, page_cache, storage
-from epochwatt.board.device.board_files import text
+from epochwatt.board.device.board_files import board_kind, text
 from epochwatt.board.device.cpu_clocks import CpuClocks
 from epochwatt.board.device.frequencies import resolve
 from epochwatt.board.records.shapes import Document
@@ -178,6 +178,22 @@ class Machine:
     def drop_page_cache(self, paths: List[str]) -> str:
         """Empty the page cache (`dropped`), or remove these files from it (`advised`)."""
         return page_cache.drop(paths)
+
+
+def open_this_machine(power_source: str = "auto") -> Machine:
+    """Return the board, or other machine, that this program runs on, bound to no row."""
+    kind = board_kind("/")
+    return open_machine(
+        {
+            "backend": "jetson" if kind else "host",
+            "root": "/",
+            "kind": kind,
+            "unit": "",
+            "storage": {"root": "", "mount": "", "block_device": ""},
+            "power_source": power_source,
+            "settle": None,
+        }
+    )
 
 
 def open_machine(settings: Document) -> Machine:

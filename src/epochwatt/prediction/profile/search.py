@@ -31,6 +31,7 @@ from epochwatt.prediction.selection.optimal_design import (
     choose_modes,
     design_of_modes,
 )
+from epochwatt.sweeps.other_power import NOTHING_ELSE, PACED, OtherPower
 from epochwatt.text import counted
 
 N_FIRST = 8  # modes of the first design, if the time suffices; methods know little from fewer
@@ -50,6 +51,8 @@ HOPELESS = 0.01  # probability to keep the limit, of the likeliest mode, below w
 LEAST_SD = 1e-9  # of a logarithm
 N_BUSY = 2  # modes in a row that ran beside other programs end the search
 
+ENDLESS_S = 1e9  # board time where there is no limit of it
+
 MAX_RISK = 0.1  # where none is asked for
 REPEAT_WEIGHT = 5  # repeats that the belief in `REPEAT_SD` is worth
 OWN_WEIGHT = 1  # what all modes show, in repeats, beside what a mode itself does
@@ -59,12 +62,15 @@ LEAST_REPEATS, MOST_REPEATS = 3, 6  # of the answer to a limit; of one mode
 
 @dataclass(frozen=True)
 class Goal:
-    """Goal of a search: objective, limit of power, board time."""
+    """Goal of a search: objective, limits, board time."""
 
     objective: str  # minimise `time` or `energy`
     max_power_w: float | None  # mean power that the answer keeps; None: no limit
     max_s: float  # board time
     max_risk: float = MAX_RISK  # highest probability that its next measurement does not
+    max_runs: int | None = None  # of modes, again included; None: as many as there is time for
+    max_time_s: float | None = None  # that the answer takes; None: no limit
+    other: OtherPower = NOTHING_ELSE  # that counts as energy besides
 
     @property
     def needs_power(self) -> bool:
@@ -73,7 +79,13 @@ class Goal:
 
     def aim(self, run: Measured) -> float:
         """Return what to minimise; NaN: not measured."""
-        return run.time_s if self.objective == "time" else run.energy_j
+        if self.objective == "time":
+            return run.time_s
+        return self.other.energy_j(run.time_s, run.power_w)
+
+    def in_time(self, run: Measured) -> bool:
+        """Return whether a mode was as fast as it has to be."""
+        return self.max_time_s is None or run.time_s <= self.max_time_s
 
 
 class Fits(NamedTuple):
@@ -218,7 +230,9 @@ class Profile:
         most_w = self.goal.max_power_w or math.inf
         pairs = zip(self.modes(), self.risks().tolist(), strict=True)
         kept = [
-            run for run, risk in pairs if risk <= self.goal.max_risk and not run.power_w > most_w
+            run
+            for run, risk in pairs
+            if risk <= self.goal.max_risk and not run.power_w > most_w and self.goal.in_time(run)
         ]
         return sorted((r for r in kept if not math.isnan(self.goal.aim(r))), key=self.goal.aim)
 
@@ -226,6 +240,25 @@ class Profile:
     def best(self) -> Measured | None:
         """The best mode that keeps the limit as surely as asked."""
         return next(iter(self.kept()), None)
+
+    def racing_saves(self) -> float | None:
+        """Return what it saves to end early and idle until the deadline, beside just meeting it.
+
+        In parts of the answer's energy, as the models expect of the modes that just meet it; None:
+        the answer is one of these or costs more, there are none, or nothing idles until a deadline.
+        """
+        goal, best = self.goal, self.best
+        deadline_s = goal.max_time_s
+        if best is None or deadline_s is None or not goal.other.idle_w:
+            return None
+        fits, modes = self.fits(), self.bench.modes
+        assert fits.power is not None  # idling counts in an energy
+        time_s, power_w = fits.time.predict(modes), fits.power.predict(modes)
+        paced = (time_s > PACED * deadline_s) & (time_s <= deadline_s)
+        if best.time_s > PACED * deadline_s or not paced.any():
+            return None
+        saves = float(goal.other.energy_j(time_s, power_w)[paced].min()) / goal.aim(best) - 1
+        return saves if saves > 0 else None
 
     def outlook(self, mode: Mode) -> Outlook:
         """Return intervals of the next run of a measured mode, and its risk."""
@@ -240,6 +273,8 @@ class Profile:
         far, estimates = margin((1 - LEVEL) / 2), {}
         for name, sd in sds.items():
             value = getattr(run, name)
+            if name == "energy_j":
+                value = self.goal.other.energy_j(run.time_s, run.power_w)
             low, high = (float(value * np.exp(side * far * sd)) for side in (-1, 1))
             estimates[name] = Estimate(value, low, high)
         limited = self.goal.max_power_w is not None
@@ -298,6 +333,9 @@ def search(profile: Profile, say: Say = lambda profile, run: None) -> None:
     _run(profile, _first_design(profile), say)
     profile.n_first = len(profile.ran)
     while not profile.stop:
+        if len(profile.ran) >= (profile.goal.max_runs or math.inf):
+            profile.stop = f"{counted(len(profile.ran), 'runs')} were allowed"
+            return
         mode = _next_mode(profile)
         if mode is not None:
             _run(profile, [mode], say)
@@ -347,6 +385,8 @@ def _first_design(profile: Profile) -> list[Mode]:
     n_known = sum(run.valid for run in profile.before)
     n_left = len(bench.modes) - len(profile.before)
     n = min(max(N_FIRST - n_known, 0), n_left)
+    if profile.goal.max_runs is not None:
+        n = min(n, max(profile.goal.max_runs // 2, LEAST_FIRST - n_known), profile.goal.max_runs)
     if not n:
         return []
     left_s, n_least = profile.left_s, max(min(LEAST_FIRST - n_known, n_left), 1)
@@ -421,6 +461,9 @@ def _most_promising(profile: Profile) -> Mode | None:
         elif bench.expected_s(None) > profile.left_s:
             profile.stop = NO_FIT
         return None if profile.stop else first_modes(bench, 1, tried)[0]
+    if not len(untried) and goal.max_power_w is None:
+        profile.stop = "every mode was run"
+        return None
     once = best if best is not None and best.n == 1 and goal.max_power_w is not None else None
     if once is not None and bench.expected_s(once.time_s) <= profile.left_s:
         return once.mode  # once more: it was chosen for one low number
@@ -459,12 +502,15 @@ def _most_promising(profile: Profile) -> Mode | None:
     place = int(net_s.argmax())
     if net_s[place] > 0:
         return Mode(*modes[place].tolist())
-    profile.stop = (
-        f"the last {N_VERIFIED} candidates were no better"
-        if verified
-        else f"another mode would take {cost_s[place] / 60:.2g} min and is expected to save "
-        f"{saved_s[place] / 60:.2g} min of a training of {HORIZON * goal.max_s / 3600:.3g} h"
-    )
+    if verified:
+        profile.stop = f"the last {N_VERIFIED} candidates were no better"
+    elif goal.max_s == ENDLESS_S:
+        profile.stop = "no other mode is expected to be better"
+    else:
+        profile.stop = (
+            f"another mode would take {cost_s[place] / 60:.2g} min and is expected to save "
+            f"{saved_s[place] / 60:.2g} min of a training of {HORIZON * goal.max_s / 3600:.3g} h"
+        )
     return None
 
 
@@ -474,10 +520,12 @@ def _shortlist(fits: Fits, modes: Numbers, goal: Goal) -> tuple[Numbers, Numbers
     First come the modes that may keep the limit of power, then those that exceed it least; among
     equals the lower aim, time or energy.
     """
+    if not len(modes):
+        return modes, np.empty(0)
     aim = fits.time.predict(modes)
     watts = None if fits.power is None else fits.power.predict(modes)
     if goal.objective == "energy" and watts is not None:
-        aim = aim * watts
+        aim = goal.other.energy_j(aim, watts)
     if len(modes) <= SHORTLIST:
         return modes, aim
     excess = np.ones(len(modes))  # of expected power; 1: it may keep the limit
@@ -509,14 +557,20 @@ def gains(fits: Fits, candidates: Numbers, profile: Profile) -> Gains:
         usual = float(np.median(scatter.scale)) * np.sqrt(1 + 1 / 2)
         limit = np.log(goal.max_power_w) - margin(goal.max_risk) * usual
         keeps = np.asarray(ndtr((limit - watts) / watts_sd))
+    mean, sd = moments(fits.time)
+    if goal.max_time_s is not None:
+        keeps = keeps * ndtr((math.log(goal.max_time_s) - mean) / sd)
     if best is None:
         return Gains(np.full(len(candidates), np.inf), keeps)
-    mean, sd = moments(fits.time)
     if goal.objective == "energy" and fits.power is not None:  # what takes longer draws less
         watts, watts_sd = moments(fits.power)
-        both = 2 * time_with_power(fits.time, fits.power) * sd * watts_sd
-        mean = mean + watts
-        sd = np.sqrt(np.maximum(sd**2 + watts_sd**2 + both, LEAST_SD**2))
+        seconds, drawn_w = np.exp(mean), np.exp(watts)
+        energy_j = np.maximum(goal.other.energy_j(seconds, drawn_w), LEAST_SD)
+        by_power = seconds * drawn_w / energy_j * watts_sd  # what each leaves open of the energy
+        by_time = (seconds * (drawn_w + goal.other.per_s_w) / energy_j) * sd
+        both = 2 * time_with_power(fits.time, fits.power) * by_time * by_power
+        mean = np.log(energy_j)
+        sd = np.sqrt(np.maximum(by_time**2 + by_power**2 + both, LEAST_SD**2))
     # the mean of what a log-normal value lies below the best one, in parts of that
     log_best = math.log(goal.aim(best))
     z = (log_best - mean) / sd
@@ -539,6 +593,7 @@ def gains_of_repeats(profile: Profile) -> Gains:
     # the mean of one run more lies about the one there is
     keeps = np.where(n < MOST_REPEATS, ndtr(far / (scatter.scale / np.sqrt(n * (n + 1)))), 0.0)
     keeps = np.where(profile.risks() <= goal.max_risk, 0.0, keeps)
+    keeps = np.where([goal.in_time(run) for run in modes], keeps, 0.0)
     if best is None:
         return Gains(np.full(len(modes), np.inf), keeps)
     aims = np.array([goal.aim(run) for run in modes])

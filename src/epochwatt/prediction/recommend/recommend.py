@@ -23,6 +23,7 @@ from epochwatt.prediction.data.observations import PROCESSES
 from epochwatt.prediction.models.residual_gp import distances
 from epochwatt.prediction.models.times_power import sample_both
 from epochwatt.prediction.predictor import LEVEL, Predictor, bounds
+from epochwatt.sweeps.other_power import PACED, OtherPower
 from epochwatt.text import counted
 
 LEAST_MODES = 4  # as many as the paper profiles; with fewer the model is little but belief
@@ -40,7 +41,6 @@ REPEAT_SD = 0.01
 # times differ by a factor of 16 to 47).
 REACH = 2.0
 MEMORY = CLOCKS.index("emc_mhz")
-PACED = 0.95  # of a deadline, from which on a mode just meets it
 STRICTER = tuple(0.5**n for n in range(7))  # than what is allowed, of each mode
 OPTIONS = {  # budget -> option of the command
     name: f"--max-{name.replace('_', '-')}" for name in ("power_w", "epoch_s", "energy_wh")
@@ -139,7 +139,7 @@ def recommend(
     level : of the intervals
     max_risk : highest probability that the budget of power is broken; None: `MAX_RISK`, or the
         safest mode where none is as safe; `AS_EXPECTED`: expected values keep the budgets
-    idle_w : power while nothing runs, until the limit of time is reached (`counted_w`)
+    idle_w : power while nothing runs, until the limit of time is reached (`OtherPower`)
     rest_w : power of what the sensor does not see
     """
     needing = [] if objective == "time" else [f"the objective {objective}"]
@@ -160,7 +160,7 @@ def recommend(
     modes = modes[modes[:, MEMORY] >= lowest_mhz]
     fits = [model.fits(modes) for model in models]
     expected = _with_energy(*(fit.mean(1) for fit in fits))
-    extra_w = counted_w(rest_w, idle_w, "epoch_s" in budgets)
+    extra_w = OtherPower(rest_w, idle_w).per_s_w
     choice = best_mode(modes, expected, models[0].trained_on, objective, budgets, extra_w)
     choice = choice._replace(risks=_risks(choice, models, modes, fits, objective, budgets))
     costs, is_safe = None, True
@@ -311,16 +311,6 @@ def _aim(objective: str, expected: Expected, extra_w: float = 0.0) -> Numbers:
     epoch_s, energy_wh = expected["epoch_s"], expected.get("energy_wh", expected["epoch_s"])
     energy_wh = energy_wh + epoch_s * extra_w / 3600
     return {"time": epoch_s, "energy": energy_wh, "edp": epoch_s * energy_wh}[objective]
-
-
-def counted_w(rest_w: float, idle_w: float, has_deadline: bool) -> float:
-    """Return the power that counts besides that of the mode while it runs.
-
-    What the sensor does not see draws `rest_w`: a slow mode keeps it on for longer. Up to a
-    deadline it is on anyway, and what is seen idles at `idle_w` after the work: each second that a
-    mode takes costs its power less that. What is the same for all modes is left out.
-    """
-    return -idle_w if has_deadline else rest_w
 
 
 def _risks(

@@ -112,3 +112,10 @@ class FakeBoard(board.FakeBoard):
 
     def _paths(self, pattern):
         return sorted(str(path.relative_to(self.root)) for path in self.root.glob(pattern))
+
+
+def board_of_environment():
+    """Return the board whose folder `FAKE_BOARD` names, for a process of its own."""
+    opened = JetsonBoard(settings_of(os.environ["FAKE_BOARD"]))
+    opened.patience_s = 0.0
+    return opened

@@ -41,8 +41,8 @@ def test_each_reported_message_has_cause_and_remedy(row, monkeypatch):
     [
         (0, None, "not by the kernel"),
         (3, 3, "not by the kernel"),
-        (3, 2, "meanwhile the kernel killed 1 for want of memory"),
-        (2, None, "since the machine was started the kernel killed 2"),
+        (3, 2, "OOM killer, for want of memory (which ended 1 meanwhile)"),
+        (2, None, "(which ended 2 since the machine was started)"),
         (None, None, "often by the kernel"),
     ],
 )
