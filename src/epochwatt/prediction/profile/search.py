@@ -20,6 +20,7 @@ import numpy as np
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows, logs
+from epochwatt.prediction.models.stacked import student_scale
 from epochwatt.prediction.models.times_power import predictors, time_with_power
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import LEVEL, Method, Predictor
@@ -53,12 +54,10 @@ N_BUSY = 2  # modes in a row that ran beside other programs end the search
 ENDLESS_S = 1e9  # board time where there is no limit of it
 
 MAX_RISK = 0.1  # where none is asked for
-REPEAT_WEIGHT = 10  # repeats that the belief in `REPEAT_SD` is worth
-MODEL_WEIGHT = 0.3  # what the model expects of a mode, in runs of it
+REPEAT_WEIGHT = 5  # repeats that the belief in `REPEAT_SD` is worth
 OWN_WEIGHT = 1  # what all modes show, in repeats, beside what a mode itself does
 FREE = 4  # degrees of freedom: repeats have outliers
-N_PASSES = 20  # of a fit of their scale
-MOST_REPEATS = 6  # of one mode
+LEAST_REPEATS, MOST_REPEATS = 3, 6  # of the answer to a limit; of one mode
 
 
 @dataclass(frozen=True)
@@ -133,17 +132,18 @@ def scatter_of(values: Sequence[Numbers]) -> Scatter:
     n = np.array([len(runs) for runs in values], float)
     off = [np.log(runs / np.exp(np.log(runs).mean())) for runs in values]
     free = [o * np.sqrt(len(o) / (len(o) - 1)) for o in off if len(o) > 1]
-    squares = np.concatenate([np.full(REPEAT_WEIGHT, REPEAT_SD), *free]) ** 2
-    counts = np.concatenate(
-        [np.ones(REPEAT_WEIGHT), *(np.full(len(o), 1 - 1 / len(o)) for o in free)]
+    counts = [np.full(len(o), 1 - 1 / len(o)) for o in free]
+    empty = np.empty(0)
+    pooled = student_scale(
+        np.concatenate([empty, *free]),
+        REPEAT_SD,
+        REPEAT_WEIGHT,
+        FREE,
+        np.concatenate([empty, *counts]),
     )
-    pooled = REPEAT_SD**2
-    for _ in range(N_PASSES):
-        weights = (FREE + 1) / (FREE + squares / pooled)
-        pooled = float((weights * counts) @ squares / counts.sum())
     own = np.array([o @ o for o in off])
-    own = np.maximum((OWN_WEIGHT * pooled + own) / (OWN_WEIGHT + n - 1), pooled)
-    return Scatter(np.sqrt(own), n)
+    own = np.sqrt((OWN_WEIGHT * pooled**2 + own) / (OWN_WEIGHT + n - 1))
+    return Scatter(np.maximum(own, pooled), n)
 
 
 def margin(risk: float) -> float:
@@ -199,41 +199,41 @@ class Profile:
         return scatter_of([np.array([getattr(run, name) for run in runs]) for runs in self._runs()])
 
     def risks(self) -> Numbers:
-        """Return the probability that the next run of each of the `modes` breaks the limit.
+        """Return the probability that the next run of each of the `modes` breaks the limit."""
+        from scipy.special import stdtr  # slow to import
 
-        It is as its own runs were, or as the model expects of it, which knows all other modes: that
-        counts as `MODEL_WEIGHT` runs. So a mode that was low for once is not believed at once.
+        limit_w = self.goal.max_power_w
+        if limit_w is None:
+            return np.zeros(len(self.modes()))
+        mean, scale = self.next_power()
+        return np.asarray(stdtr(FREE, (mean - math.log(limit_w)) / scale))
+
+    def next_power(self) -> tuple[Numbers, Numbers]:
+        """Return centre and scale of the logarithm of the next power in each of the `modes`.
+
+        A mode's own runs count, and what the model expects of it from all others: each by how sure
+        it is. So a mode that was low for once is not believed at once.
         """
-        from scipy.special import ndtr, stdtr  # slow to import
-
-        modes, limit_w = self.modes(), self.goal.max_power_w
-        if limit_w is None or not modes:
-            return np.zeros(len(modes))
-        scatter = self.scatter()
-        risks = np.asarray(
-            stdtr(FREE, np.log([r.power_w / limit_w for r in modes]) / scatter.next())
-        )
-        if self.n_first is None:
-            return risks
-        mean, sd = self._expected_power()
-        expected = ndtr((mean - math.log(limit_w)) / np.maximum(sd, LEAST_SD))
-        return np.asarray(
-            (scatter.n * risks + MODEL_WEIGHT * expected) / (scatter.n + MODEL_WEIGHT)
-        )
-
-    def _expected_power(self) -> tuple[Numbers, Numbers]:
-        """Return mean and deviation of the logarithm of power in each of the `modes`."""
-        modes = as_rows([run.mode for run in self.modes()])
-        if len(modes) < LEAST_VALID:
-            return np.full(len(modes), -np.inf), np.ones(len(modes))
-        power = self.fits().power
-        assert power is not None  # there is a limit
-        return power.log_normal(modes)
+        modes, scatter = self.modes(), self.scatter()
+        mean, variance = np.log([run.power_w for run in modes]), scatter.scale**2 / scatter.n
+        if self.n_first is not None and len(modes) >= LEAST_VALID:
+            power = self.fits().power
+            left_out = None if power is None else power.left_out()
+            if left_out is not None:
+                off, sd = left_out
+                share = np.minimum(variance / sd**2, 1.0)  # of what it is off that is chance
+                mean, variance = mean - share * off, variance * (1 - share)
+        return mean, np.sqrt(scatter.scale**2 + variance)
 
     def kept(self) -> list[Measured]:
         """Return the modes that keep the limit as surely as asked, the best first."""
+        most_w = self.goal.max_power_w or math.inf
         pairs = zip(self.modes(), self.risks().tolist(), strict=True)
-        kept = [run for run, risk in pairs if risk <= self.goal.max_risk and self.goal.in_time(run)]
+        kept = [
+            run
+            for run, risk in pairs
+            if risk <= self.goal.max_risk and not run.power_w > most_w and self.goal.in_time(run)
+        ]
         return sorted((r for r in kept if not math.isnan(self.goal.aim(r))), key=self.goal.aim)
 
     @property
@@ -433,7 +433,21 @@ def first_modes(bench: Bench, n_modes: int, already: Sequence[Mode] = ()) -> tup
 
 
 def _next_mode(profile: Profile) -> Mode | None:
-    """Return the mode to run next; None, and `stop` says why: none is worth it."""
+    """Return the mode to run next; None, and `stop` says why: none is worth it.
+
+    Before the end the answer is run again until it is clear of the limit: it was chosen for being
+    low, so its first run says too little.
+    """
+    mode, best = _most_promising(profile), profile.best
+    if mode is None and best is not None and profile.goal.max_power_w is not None:
+        is_time = profile.bench.expected_s(best.time_s) <= profile.left_s
+        if best.n < LEAST_REPEATS and is_time:
+            profile.stop, mode = "", best.mode
+    return mode
+
+
+def _most_promising(profile: Profile) -> Mode | None:
+    """Return the mode whose next run is worth most; None, and `stop` says why: none is."""
     bench, goal, best = profile.bench, profile.goal, profile.best
     tried = [run.mode for run in profile.measured]
     known = set(map(tuple, as_rows(tried).tolist())) if tried else set()
@@ -464,7 +478,10 @@ def _next_mode(profile: Profile) -> Mode | None:
     aim = np.concatenate([aim, [goal.aim(run) for run in seen]])
     gain, keeps = (np.concatenate(both) for both in zip(promise, again, strict=True))
     cost_s = np.array([bench.expected_s(float(t)) for t in times_s])
-    fit_in = cost_s <= profile.left_s
+    left_s = profile.left_s
+    if best is not None and goal.max_power_w is not None:  # the answer's own repeats are kept free
+        left_s -= bench.expected_s(best.time_s) * max(LEAST_REPEATS - best.n, 0)
+    fit_in = cost_s <= left_s
     if not fit_in.any():
         profile.stop = NO_FIT
         return None
@@ -528,7 +545,7 @@ def gains(fits: Fits, candidates: Numbers, profile: Profile) -> Gains:
 
     def moments(predictor: Predictor) -> tuple[Numbers, Numbers]:
         """Return mean and standard deviation of the logarithm of an observation, (n,) each."""
-        mean, sd = predictor.log_normal(candidates)
+        mean, sd = predictor.log_t(candidates)
         return mean, np.maximum(sd, LEAST_SD)
 
     goal, best, keeps = profile.goal, profile.best, np.ones(len(candidates))
@@ -572,7 +589,7 @@ def gains_of_repeats(profile: Profile) -> Gains:
     scatter = profile.scatter()
     n = scatter.n
     limit = math.log(goal.max_power_w) - margin(goal.max_risk) * scatter.next(1)
-    far = limit - np.log([run.power_w for run in modes])
+    far = limit - profile.next_power()[0]
     # the mean of one run more lies about the one there is
     keeps = np.where(n < MOST_REPEATS, ndtr(far / (scatter.scale / np.sqrt(n * (n + 1)))), 0.0)
     keeps = np.where(profile.risks() <= goal.max_risk, 0.0, keeps)
