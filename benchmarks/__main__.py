@@ -1,7 +1,7 @@
 """`python -m benchmarks [NAME ...]`: measure, print a table, write results/benchmarks.json.
 
 Those with a table of their own in benchmarks/tables/ (`tables.TIMED`) write it, too. `peers`, which
-installs other tools, runs only when it is named.
+installs other tools, `memory` and `memory_limits`, half an hour, run only when they are named.
 """
 
 import argparse
@@ -38,7 +38,10 @@ BENCHMARKS = {  # in the order in which they run -> module and function
     "recommend": ("command_line", "recommend"),
     "interleaver": ("interleaver", "run"),
     "fleet": ("fleet", "run"),
+    "memory": ("memory", "run"),
+    "memory_limits": ("memory", "limits"),
 }
+WHEN_NAMED = ("peers", "memory", "memory_limits")
 OUT = REPOSITORY / "results/benchmarks.json"
 
 
@@ -62,7 +65,7 @@ def main(argv: list[str] | None = None) -> int:
     rows: list[Row] = []
     failed = []
     with machine_lock().acquire({"benchmarks of": os.getcwd()}, on_wait=_say_waiting):
-        for name in arguments.names or (name for name in BENCHMARKS if name != "peers"):
+        for name in arguments.names or (n for n in BENCHMARKS if n not in WHEN_NAMED):
             module, function = BENCHMARKS[name]
             start_s = time.perf_counter()
             _say(f"{name}: running")
