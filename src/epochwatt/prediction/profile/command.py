@@ -23,6 +23,7 @@ from epochwatt.sweeps.other_power import OtherPower
 from epochwatt.sweeps.table import load_sweep
 
 METHOD = "utilisation"  # where --method is not given: docs/how-to/profile-a-board.md has the scores
+BESIDE = "physical"  # chooses together with it where few runs are allowed
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ def profile_of(
     """
     method, goal = load_method(request.method, root), request.goal
     bench = _board(request, root, say) if request.replay is None else _replayed(request, root)
-    return Profile(bench, goal, method)
+    beside = [load_method(BESIDE, root)] if request.method == METHOD else []
+    return Profile(bench, goal, method, beside=beside)
 
 
 def _replayed(request: Request, root: Path) -> Bench:
