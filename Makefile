@@ -11,7 +11,7 @@ BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py columns.py errors.py board)
 SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 
 .DEFAULT_GOAL := help
-.PHONY: run score validate test release artifact paper lint format bench mutation golden gpu-check virtual-board board-env browser container-image slurm setup-jetson remove-jetson report docs docs-site lock clean help
+.PHONY: run score validate test release artifact paper lint format bench mutation golden gpu-check virtual-board board-env browser container-image slurm setup-jetson remove-jetson report docs docs-site dist lock clean help
 
 run: $(VENV)/host-ready ## train for real, make every table, figure and the report
 	@[ ! -d measured ] || $(PY) -m epochwatt discard --shared --within-s 60 2>/dev/null || true
@@ -123,6 +123,14 @@ docs-site: $(VENV)/docs-ready ## the documentation as a website in site/, offlin
 	@$(PY) -m sphinx -b html -j auto -q -W --keep-going -d .cache/doctrees docs site
 	@echo "site/index.html   (opens in any browser, offline)"
 
+dist: $(VENV)/dev-ready ## wheel and source archive in dist/, checked, installed and run on every Python that is here
+	@rm -rf dist
+	@PYTHON=$(PY) .ci/build-packages dist
+	@$(PY) -m twine check --strict dist/*
+	@$(VENV)/bin/check-wheel-contents dist/*.whl
+	@EPOCHWATT_DIST=$(CURDIR)/dist $(PY) -m pytest -rs tests/unit/test_wheel.py tests/workflow/test_elsewhere.py
+	@ls -sh dist
+
 lock: ## resolve the locked versions anew
 	$(PYTHON) -m venv .venv/lock && .venv/lock/bin/python -m pip install -q uv==$(UV_VERSION)
 	echo "uv==$(UV_VERSION)" | $(LOCK) - -o requirements/uv.txt
@@ -131,6 +139,7 @@ lock: ## resolve the locked versions anew
 	$(LOCK) pyproject.toml --extra host -c requirements/workflow.txt -o requirements/host.txt
 	$(LOCK) pyproject.toml --extra host --extra dev -c requirements/host.txt -o requirements/dev.txt
 	$(LOCK) pyproject.toml --extra host --extra docs -c requirements/host.txt -o requirements/docs.txt
+	$(LOCK) pyproject.toml --extra workflow --extra flower -o requirements/flower.txt
 PEERS := zeus codecarbon perun traceml-ai carbontracker
 LOCK := .venv/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes
 
@@ -144,7 +153,7 @@ paper: $(VENV)/workflow-ready ## write the numbers of benchmarks/tables/ into pa
 	@$(PY) -m release.paper
 
 clean: ## remove results/ and caches; measured/ and data/ are never touched
-	rm -rf results site .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf results site dist .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12

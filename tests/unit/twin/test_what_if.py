@@ -160,10 +160,13 @@ def test_known_network_without_counts_is_counted_here_and_now(ask, here, monkeyp
     shutil.rmtree(here / ".cache")
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "epochwatt.counting.count_workload", raising=False)
-    status, _, err = ask("--device", "agx", "--model", "lenet")
+    status, kept, _ = ask("--device", "agx", "--model", "lenet")
+    assert status == 0
+    assert "kernel counts that come with epochwatt" in kept
+    assert table(kept) == table(out)
+    status, _, err = ask("--device", "agx", "--model", "resnet50")
     assert status == 1
-    assert "lenet.json does not exist, and this Python has no torch to make it" in err
-    assert "  do: run .venv/bin/snakemake results/twin/workloads/lenet.json where there" in err
+    assert "counting resnet50 (train, fp32) needs torch, which this Python has not" in err
 
 
 def test_it_says_how_far_the_question_is_from_what_was_published(ask, counted, golden):
