@@ -11,7 +11,7 @@ BOARD_SIDE := $(addprefix src/epochwatt/,__init__.py columns.py errors.py board)
 SNAKEMAKE := $(PY) -m snakemake --profile profiles/host
 
 .DEFAULT_GOAL := help
-.PHONY: run score validate test lint format bench mutation golden gpu-check virtual-board board-env browser container-image slurm setup-jetson remove-jetson report docs docs-site lock clean help
+.PHONY: run score validate test release artifact paper lint format bench mutation golden gpu-check virtual-board board-env browser container-image slurm setup-jetson remove-jetson report docs docs-site dist lock clean help
 
 run: $(VENV)/host-ready ## train for real, make every table, figure and the report
 	@[ ! -d measured ] || $(PY) -m epochwatt discard --shared --within-s 60 2>/dev/null || true
@@ -81,6 +81,11 @@ lint: $(VENV)/dev-ready ## formatting, style, types, who imports whom, board-sid
 	$(PY) -m snakefmt --check Snakefile workflow
 	$(VENV)/bin/vermin --quiet --no-tips --target=3.6- --violations $(BOARD_SIDE)
 	$(PY) -m snakemake --lint
+	$(FORM)github-workflows .github/workflows/*.yml
+	$(FORM)github-issue-forms $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
+	$(FORM)dependabot .github/dependabot.yml
+	$(FORM)citation-file-format CITATION.cff
+FORM := $(VENV)/bin/check-jsonschema --quiet --builtin-schema vendor.
 
 format: $(VENV)/dev-ready ## put the sources into the form that lint asks for
 	$(PY) -m ruff check --fix .
@@ -118,6 +123,14 @@ docs-site: $(VENV)/docs-ready ## the documentation as a website in site/, offlin
 	@$(PY) -m sphinx -b html -j auto -q -W --keep-going -d .cache/doctrees docs site
 	@echo "site/index.html   (opens in any browser, offline)"
 
+dist: $(VENV)/dev-ready ## wheel and source archive in dist/, checked, installed and run on every Python that is here
+	@rm -rf dist
+	@PYTHON=$(PY) .ci/build-packages dist
+	@$(PY) -m twine check --strict dist/*
+	@$(VENV)/bin/check-wheel-contents dist/*.whl
+	@EPOCHWATT_DIST=$(CURDIR)/dist $(PY) -m pytest -rs tests/unit/test_wheel.py tests/workflow/test_elsewhere.py
+	@ls -sh dist
+
 lock: ## resolve the locked versions anew
 	$(PYTHON) -m venv .venv/lock && .venv/lock/bin/python -m pip install -q uv==$(UV_VERSION)
 	echo "uv==$(UV_VERSION)" | $(LOCK) - -o requirements/uv.txt
@@ -130,8 +143,17 @@ lock: ## resolve the locked versions anew
 PEERS := zeus codecarbon perun traceml-ai carbontracker
 LOCK := .venv/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes
 
+release: $(VENV)/workflow-ready ## make VERSION=1.0.0: number, date, changelog; prints the text of its tag, commits nothing
+	@$(PY) -m release.version "$(VERSION)"
+
+artifact: $(VENV)/host-ready ## one archive for evaluators in artifact/: code, locks, wheels, results, a page to open first (docs/how-to/artifact.md)
+	@$(PY) -m release.artifact
+
+paper: $(VENV)/workflow-ready ## write the numbers of benchmarks/tables/ into paper/paper.md
+	@$(PY) -m release.paper
+
 clean: ## remove results/ and caches; measured/ and data/ are never touched
-	rm -rf results site .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf results site dist .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12

@@ -1,7 +1,8 @@
 """`python -m benchmarks [NAME ...]`: measure, print a table, write results/benchmarks.json.
 
 Those with a table of their own in benchmarks/tables/ (`tables.TIMED`) write it, too. `peers` and
-`flower`, which install what the checkout lacks, run only when they are named.
+`flower`, which install what the checkout lacks, `memory` and `memory_limits`, half an hour, run
+only when they are named.
 """
 
 import argparse
@@ -38,9 +39,11 @@ BENCHMARKS = {  # in the order in which they run -> module and function
     "recommend": ("command_line", "recommend"),
     "interleaver": ("interleaver", "run"),
     "fleet": ("fleet", "run"),
+    "memory": ("memory", "run"),
+    "memory_limits": ("memory", "limits"),
     "flower": ("flower", "run"),
 }
-NAMED_ONLY = ("peers", "flower")
+NAMED_ONLY = ("peers", "memory", "memory_limits", "flower")
 OUT = REPOSITORY / "results/benchmarks.json"
 
 

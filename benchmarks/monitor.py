@@ -1,11 +1,12 @@
 """What `EpochMonitor` costs a training loop, and what other tools cost the same loop and report.
 
-On one core the same network is trained with a tool and without, in turns of some tenths of a
-second, since the speed of a machine changes in such times. In the bare turns all that runs for the
-tool is stopped (SIGSTOP), so the others hold all that it costs: what it does in the loop, and its
-processes beside. For `EpochMonitor` both loops lie in one process, as two processes are never
-equally fast; tools whose threads cannot be stopped alone need a second one. What is done at the
-begin and at the end of an epoch is told apart.
+On one core the same network is trained with a tool and without. `EpochMonitor`'s loop trains a bare
+mini-batch after each of its own; medians are compared, and the CPU time of its processes is told
+beside. Other tools, whose threads cannot be stopped alone, run beside a bare loop in a process of
+its own, in short turns: in the bare ones all that runs for the tool is stopped (SIGSTOP), so the
+others hold all that it costs. There the CPU time of all processes is compared, which a neighbour on
+the machine disturbs half as much as the time that passes. What is done at the begin and at the end
+of an epoch is told apart.
 
 Tools read the energy counter of a made-up processor (RAPL) of a known power; a mount namespace puts
 it over /sys/class for them alone.
@@ -23,7 +24,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 from typing import Any
@@ -39,10 +39,12 @@ from epochwatt.board.telemetry.process import die_with_parent
 from epochwatt.errors import EpochwattError
 
 BUDGET = at_most(1.005)
-PAIRS_S, PEER_PAIRS_S, ENERGY_S = 60.0, 25.0, 12.0
-TURN_S = (0.2, 0.4)
+PAIRS_S, PEER_PAIRS_S, ENERGY_S = 120.0, 40.0, 12.0
+TURN_S = (0.06, 0.1)
 SETTLE_S = 0.005  # after a stop, what is overdue is done before the turn
-N_BLOCKS = 10  # of pairs: each holds some rows of a sampler
+BLOCK_PAIRS = 12  # of turns: together they hold a row or two of a sampler
+MIN_BLOCKS = 5
+BLOCK_MINIBATCHES = 30  # with a tool, and as many bare ones between them
 START_S = 180.0
 CORES = sorted(os.sched_getaffinity(0))  # the loops have the first, all else the others
 LOCK = REPOSITORY / "requirements/peers.txt"
@@ -66,9 +68,9 @@ def run(quick: bool = False) -> Result:
         for network in ("LeNet", "ResNet-18"):
             with Child("epochwatt", network, planted) as loops:
                 loops.begin()
-                bare = partial(loops.turn, is_bare=True)
-                ratios = pairs(loops.turn, bare, 0.0 if quick else PAIRS_S)
+                ratios, sampler_pct = alternating(loops, 1.0 if quick else PAIRS_S)
             rows.append(Row(f"{network}, EpochMonitor / bare", ratios, "", 4, BUDGET))
+            rows.append(Row(f"{network}, sampler, share of a core", [sampler_pct], "%", 2))
         found, bare_found = (
             epochs(tool, planted, 1.0 if quick else ENERGY_S) for tool in ("epochwatt", "bare")
         )
@@ -215,17 +217,29 @@ class Child:
         """Return the last of what it wrote."""
         return Path(self._folder.name, "log").read_text("utf-8", "replace")[-2000:]
 
-    def turn(self, n_minibatches: int, is_bare: bool = False) -> float:
-        """Let it train so many mini-batches; return the time it took, s.
-
-        Bare ones are trained beside the tool's loop, while the tool's processes are stopped.
-        """
-        self._signal(signal.SIGCONT, 1 if is_bare else None)
+    def turn(self, n_minibatches: int) -> float:
+        """Let it train so many mini-batches; return the CPU time of all its processes, s."""
+        self._signal(signal.SIGCONT)
         time.sleep(SETTLE_S)
-        self._other.send((n_minibatches, is_bare))
-        seconds: float = self._receive()
+        before_s = self._cpu_s()
+        self._other.send((n_minibatches, False))
+        self._receive()
         self._signal(signal.SIGSTOP)
-        return seconds
+        return self._cpu_s() - before_s
+
+    def alternate(self, n_pairs: int) -> tuple[np.ndarray, float]:
+        """Let it train so many mini-batches with the tool, a bare one after each.
+
+        Return their times with the tool and bare, s, (n, 2), and the CPU time of the tool's
+        processes meanwhile, in % of the time that passed.
+        """
+        self._signal(signal.SIGCONT)
+        began_s, before_s = time.monotonic(), self._cpu_s(1)
+        self._other.send((n_pairs, True))
+        pairs_s = np.array(self._receive())
+        used_s = self._cpu_s(1) - before_s
+        self._signal(signal.SIGSTOP)
+        return pairs_s, 100 * used_s / (time.monotonic() - began_s)
 
     def _receive(self) -> Any:
         try:
@@ -237,14 +251,17 @@ class Child:
         top = psutil.Process(self._process.pid)
         return [top, *top.children(recursive=True)]
 
-    def _signal(self, number: int, n_processes: int | None = None) -> None:
-        for process in self._processes()[:n_processes]:
+    def _signal(self, number: int) -> None:
+        for process in self._processes():
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(number)
 
-    def _cpu_s(self) -> float:
-        used = [each.cpu_times() for each in self._processes()]
-        return sum(times.user + times.system for times in used)
+    def _cpu_s(self, first: int = 0) -> float:
+        """Return the CPU time of its processes until now, from their POSIX CPU-time clocks.
+
+        `first`: 0 counts the loop itself as well, 1 what runs beside it.
+        """
+        return sum(time.clock_gettime((~each.pid << 3) | 2) for each in self._processes()[first:])
 
     def begin(self) -> None:
         """Wait for its first mini-batch, and for the start of all that runs beside; stop it."""
@@ -276,6 +293,22 @@ class Child:
         self.end()
 
 
+def alternating(loops: Child, seconds: float) -> tuple[list[float], float]:
+    """Return ratios of median times of mini-batches with a tool to bare ones, and the tool's CPU.
+
+    Each ratio is of `BLOCK_MINIBATCHES` neighbours. Most mini-batches are not disturbed, so medians
+    tell small costs where sums drown in noise; the CPU time of the tool's processes is in %.
+    """
+    ratios, shares_pct = [], []
+    until_s = time.monotonic() + seconds
+    while not ratios or time.monotonic() < until_s:
+        pairs_s, share_pct = loops.alternate(BLOCK_MINIBATCHES)
+        with_tool_s, bare_s = np.median(pairs_s, axis=0)
+        ratios.append(float(with_tool_s / bare_s))
+        shares_pct.append(share_pct)
+    return ratios, float(np.median(shares_pct))
+
+
 def pairs(
     with_tool: Callable[[int], float], bare: Callable[[int], float], seconds: float
 ) -> list[float]:
@@ -285,12 +318,13 @@ def pairs(
     found: list[list[float]] = []
     minibatch_s = min(turn(5) for turn in turns * 2) / 5
     until_s = time.monotonic() + seconds
-    while len(found) < N_BLOCKS or time.monotonic() < until_s:
+    while len(found) < MIN_BLOCKS * BLOCK_PAIRS or time.monotonic() < until_s:
         n = max(1, round(random_s(*TURN_S) / minibatch_s))
         order = 1 if len(found) % 2 else -1
         found.append([turn(n) for turn in turns[::order]][::order])
-    blocks = np.array_split(np.array(found), N_BLOCKS)
-    return [float(block[:, 0].sum() / block[:, 1].sum()) for block in blocks]
+    whole = len(found) // BLOCK_PAIRS * BLOCK_PAIRS
+    blocks_s = np.array(found[:whole]).reshape(-1, BLOCK_PAIRS, 2).sum(axis=1)
+    return list(map(float, blocks_s[:, 0] / blocks_s[:, 1]))
 
 
 def epochs(tool: str, planted: Path, seconds: float, python: Path | None = None) -> dict[str, Any]:

@@ -16,7 +16,9 @@ import pandas as pd
 from benchmarks import bounds, fleet, monitor
 from benchmarks.methods import CASES, NEXT, OURS, OUT, TUNED
 from benchmarks.results import HEADER, REPOSITORY, Row, wide, write_tables
+from epochwatt.claims.claims_table import HOLDS, read_claims_table
 from epochwatt.claims.table_claims import read_rows
+from epochwatt.claims.takeaway_counts import status_of, takeaways
 from epochwatt.figures.frames import numbers, read_texts
 from epochwatt.figures.fulcrum import names as schedules
 from epochwatt.figures.roofline.tuning import name_of
@@ -39,8 +41,10 @@ from epochwatt.prediction.evaluation.sweep_scores import (
     summary_table,
 )
 from epochwatt.prediction.names import ENERGY, EVERY, POWER, REFERENCE, TIME
+from epochwatt.published.numbers import TITLES as PAPERS
 from epochwatt.roofline.tuning import FASTEST, LEAST
 from epochwatt.schedule.solver_means import summarised
+from epochwatt.study.runs import TWIN
 from epochwatt.tables import read_frame
 
 Tables = dict[str, pd.DataFrame]
@@ -409,6 +413,22 @@ def subset_tables(path: Path) -> Tables:
     return {"every-subset-of-four": table.rename_axis("model").reset_index()}
 
 
+def takeaway_tables(path: Path) -> Tables:
+    """Return how many take-aways of each paper hold on simulated boards, of claims.csv."""
+    rows = [row for row in read_claims_table(str(path)) if row.backend == TWIN]
+    made = []
+    for paper, title in PAPERS.items():
+        claims = takeaways(row for row in rows if row.paper == paper).values()
+        cells = [title]
+        for column in ("status", "status_held_out"):
+            found = [status_of(getattr(claim, column) for claim in own) for own in claims]
+            judged = [*filter(None, found)]
+            cells += [str(judged.count(HOLDS)), str(len(judged))]
+        made.append(cells)
+    head = ["paper", "hold", "take-aways", "hold held out", "judged held out"]
+    return {"take-aways": pd.DataFrame(made, columns=head)}
+
+
 def schedule_tables(path: Path) -> Tables:
     """Return the tables of the study of schedules: solvers by kind of jobs, and the claims."""
     scores, arrivals, mean = (
@@ -466,6 +486,44 @@ def changing_tables(path: Path) -> Tables:
     return {"changing": wide(cells, "policy")}
 
 
+# -- rounds of simulated fleets ------------------------------------------------------------------
+
+
+def round_tables(path: Path) -> Tables:
+    """Return what rules for the modes of a round save, of summary.csv, and the claims."""
+    summary, trainings = (
+        read_frame(path.parent / f"{name}.csv") for name in ("summary", "trainings_summary")
+    )
+    judged = summary[summary.waiting_factor.ne(1)].boards.max()
+    plain, fleet = summary[summary.waiting_factor.eq(1)], summary[summary.boards.eq(judged)]
+    watts = fleet[fleet.rule.isin(("maxn_lowest", "plan"))]
+    watts = watts.assign(rule=watts.rule + ", x " + watts.waiting_factor.map("{:g}".format))
+    other = plain[plain.rule.isin(("plan", "plan_few")) & plain.boards.ne(judged)]
+    other = other.assign(rule=other.rule + ", " + other.boards.map("{:,} boards".format))
+    trainings = trainings.assign(
+        data=trainings.data.where(~trainings.disturbed, trainings.data + ", disturbed")
+    )
+    shown = ["claim", "sentence", "our_value", "status"]
+    return {
+        "rules": _saved(plain[plain.boards.eq(judged)], "saved", "longer", "waiting_time"),
+        "waiting": _saved(watts, "saved", "rests_on_waiting"),
+        "fleets": _saved(other, "saved", "longer", "waiting_time"),
+        "trainings": _saved(trainings[trainings.rule.ne("maxn")], "saved", "longer", "lost"),
+        "claims": read_texts(path)[shown],
+    }
+
+
+def _saved(rows: pd.DataFrame, *names: str) -> pd.DataFrame:
+    """Return rules by data: median of the first number with 10 and 90 %, then further medians."""
+    first, *more = names
+    low, high = (_texts(rows[f"{first}_{end}_pct"], 0) for end in ("p10", "p90"))
+    cells = _texts(rows[f"{first}_pct"], 0) + " [" + low + ", " + high + "]"
+    for name in more:
+        cells = cells + " / " + _texts(rows[f"{name}_pct"], 0)
+    cells.index = pd.MultiIndex.from_frame(rows[["rule", "data"]])
+    return wide(cells, "data", "-")
+
+
 MADE = (  # folder of tables, file or folder that they are made of, how
     ("instrument", bounds.TABLE, bound_tables),
     (
@@ -477,9 +535,11 @@ MADE = (  # folder of tables, file or folder that they are made of, how
     ("roofline", RESULTS / "pagoda/tuning.csv", tuning_tables),
     ("prediction", OUT, all_method_tables),
     ("prediction", RESULTS / "models/twin/scores.csv", subset_tables),
+    ("simulation", RESULTS / "claims.csv", takeaway_tables),
     ("powertrain", RESULTS / "powertrain/claims.csv", powertrain_tables),
     ("fulcrum", RESULTS / "fulcrum/claims.csv", schedule_tables),
     ("fulcrum", RESULTS / "fulcrum/changing.csv", changing_tables),
+    ("federated", RESULTS / "federated/claims.csv", round_tables),
 )
 
 

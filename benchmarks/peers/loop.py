@@ -51,8 +51,8 @@ class Training:
         self._optimiser = torch.optim.SGD(self.model.parameters(), lr=0.01)
         self._other = Client(address)
         self._seconds, self._left = seconds, 1  # mini-batches of a turn
-        self._since_s = 0.0
         self._bare = iter(DataLoader(data, batch_size=BATCH_SIZE, sampler=sampler))
+        self._alternating: list[tuple[float, float]] | None = None  # times with the tool, and bare
         self.run_s = 0.0, 0.0  # begin and end of what the tool measures, on the monotonic clock
         self.epochs_s: list[tuple[float, float]] = []  # of each loop
         self.edges_ms: list[float] = []  # what an epoch takes beside its loop
@@ -69,11 +69,19 @@ class Training:
 
     def train(self, minibatches: Iterable[Any], step: Any = nullcontext) -> None:
         """Train an epoch."""
+        asked_s = perf_counter()
         for images, labels in minibatches:
             with step():
                 self._train(images, labels)
             last_s = monotonic()
             self._left -= 1
+            if self._alternating is not None:
+                with_tool_s = perf_counter() - asked_s
+                asked_s = perf_counter()
+                images, labels = next(self._bare)
+                self._train(images, labels)
+                self._alternating.append((with_tool_s, perf_counter() - asked_s))
+                asked_s = perf_counter()
             if not self._seconds and not self._left:
                 self._take_turns()
         self.epochs_s.append((self.loader.asked_s, last_s))
@@ -84,20 +92,10 @@ class Training:
         self._optimiser.step()
 
     def _take_turns(self) -> None:
-        """Tell the time of the turn, train bare ones, and wait for the next of the tool."""
-        self._other.send(perf_counter() - self._since_s)
-        self._left, is_bare = self._other.recv()
-        while is_bare:
-            self._since_s = perf_counter()
-            for images, labels in self._bare:
-                with nullcontext():
-                    self._train(images, labels)
-                self._left -= 1
-                if not self._left:
-                    break
-            self._other.send(perf_counter() - self._since_s)
-            self._left, is_bare = self._other.recv()
-        self._since_s = perf_counter()
+        """Tell that the turn is over, and wait for the next."""
+        self._other.send(self._alternating)
+        self._left, is_alternating = self._other.recv()
+        self._alternating = [] if is_alternating else None
 
     def tell(self, energy_j: float | list[float] | None) -> None:
         """Tell the other side the energy of the run, or of each epoch, with its moments."""

@@ -6,7 +6,7 @@
 import importlib
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.8.0"
 __all__ = ["Epoch", "EpochMonitor", "Window", "__version__"]
 
 

@@ -171,6 +171,9 @@ CEILING_COLUMNS = (
     *_of("ceilings"),
 )
 
+# results/federated/*.csv: rounds of simulated fleets; summaries have _p10 and _p90 of percentages.
+ROUND_COLUMNS = _of("rounds")
+
 # Quantities that figures, claims and printed numbers derive from those of an epoch.
 DERIVED_COLUMNS = _of("derived")
 
@@ -188,6 +191,7 @@ COLUMNS: Dict[str, Column] = {
             *CEILING_COLUMNS,
             *IDLE_COLUMNS,
             *DERIVED_COLUMNS,
+            *ROUND_COLUMNS,
         )
     )
 }

@@ -24,12 +24,16 @@ from epochwatt.analysis.energy_parts import write_energy_parts
 from epochwatt.analysis.pairs import compare_pairs
 from epochwatt.claims.beside_paper import compare_numbers
 from epochwatt.claims.check_claims import check_claims
+from epochwatt.columns import ROUND_COLUMNS
 from epochwatt.epochs.table import read_rows
 from epochwatt.errors import EpochwattError
 from epochwatt.figures import pairs
 from epochwatt.figures.common import style
 from epochwatt.figures.common.job import Job
 from epochwatt.figures.draw_figure import draw_figure
+from epochwatt.figures.federated.draw import draw_rounds
+from epochwatt.figures.federated.names import RULES
+from epochwatt.figures.federated.names import stems as federated_stems
 from epochwatt.figures.fulcrum.draw import WAYS, draw_schedules
 from epochwatt.figures.fulcrum.names import REPLANNING, stems
 from epochwatt.figures.powertrain.draw import draw_powertrain
@@ -287,6 +291,26 @@ def test_replanning(style_file, shape):
         table, stem = folder / "changing-slots.csv", f"{folder}/figures/twin/{REPLANNING}"
         write_table(table, "slots", SLOT_COLUMNS, rows)
         draw_schedules([str(table)], style_file, [stem])
+
+
+@any_shape()
+def test_federated(style_file, shape):
+    names = [column.name for column in ROUND_COLUMNS]
+    names += [
+        n.replace("_pct", end) for n in names for end in ("_p10_pct", "_p90_pct") if "_pct" in n
+    ]
+    columns = ("provenance", "device", "board", "mode", "power_w", *names)
+    choices = {
+        **{"provenance": ("simulated",), "rule": tuple(RULES), "data": ("equal", "dirichlet_0.5")},
+        **{"boards": ("10", "1000"), "waiting_factor": ("1", "0.5"), "deadline": ("0.8", "1", "2")},
+        **dict.fromkeys(("device", "board"), ODD if shape.odd else ("nano", "agx")),
+    }
+    needed = ("around_s", "fit_s", "end_s", "energy_pct")
+    with made() as folder:
+        tables = dict.fromkeys(("timeline", "deadlines", "summary"), columns)
+        tables = named_tables(shape, folder, tables, needed, **choices)
+        drawn = [f"{folder}/figures/{stem}" for stem in federated_stems()]
+        draw_rounds(tables.values(), style_file, drawn)
 
 
 # -- tables and pages -----------------------------------------------------------------------------

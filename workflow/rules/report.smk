@@ -4,6 +4,7 @@ Needs: claims; the `epochs.csv` of all runs; config/.
 Gives: results/index.html, the landing page, and overview.html, the same without figures, with results/tables/{advice,energy_parts}.csv; results/summary.txt.
 """
 
+from epochwatt.figures.federated.names import gallery_entries as federated_entries
 from epochwatt.figures.fulcrum.names import gallery_entries as fulcrum_entries
 from epochwatt.figures.powertrain.looks import FIGURES, gallery_entries
 from epochwatt.figures.tables.text_runs import text_backends
@@ -61,7 +62,7 @@ ROOFLINE_FIGURE = {
     "claims": [],
     "words": ["ceilings", *sorted({run.factors["model"] for run in POINT_RUNS})],
 }
-# what is there of the studies that `snakemake powertrain` and `snakemake fulcrum` make. They are no
+# what is there of the studies that `snakemake powertrain`, `fulcrum` and `federated` make. They are no
 # input, so that the landing page never makes them anew; when their figures were drawn is looked at
 POWERTRAIN_SHOWN = {
     name: f"results/powertrain/{name}.csv"
@@ -82,9 +83,19 @@ FULCRUM_STEMS = [
     for stem in ([*SCHEDULE_DRAWN, REPLANNING_DRAWN] if FULCRUM_SHOWN else [])
     if Path(f"{stem}.svg").is_file() and Path(f"{stem}.vl.json").is_file()
 ]
+FEDERATED_SHOWN = {
+    name: f"results/federated/{name}.csv"
+    for name in ("summary", "trainings_summary", "claims")
+    if Path("results/federated/claims.csv").is_file()
+}
+FEDERATED_STEMS = [
+    stem
+    for stem in (FEDERATED_DRAWN if FEDERATED_SHOWN else [])
+    if Path(f"{stem}.svg").is_file() and Path(f"{stem}.vl.json").is_file()
+]
 STUDY_SPECS = {
     f"{stem}.vl.json": Path(f"{stem}.vl.json").stat().st_mtime_ns
-    for stem in [*POWERTRAIN_STEMS, *FULCRUM_STEMS]
+    for stem in [*POWERTRAIN_STEMS, *FULCRUM_STEMS, *FEDERATED_STEMS]
 }
 IS_ROOFLINE_SHOWN = HAS_CEILINGS and WITHOUT.has(f"{ROOFLINE_FIGURE['stem']}.svg")
 IS_VALIDATION_SHOWN = IS_VALIDATED and WITHOUT.has(f"{VALIDATION_FIGURE['stem']}.svg")
@@ -93,6 +104,7 @@ GALLERY += [SETTINGS.gallery_entry(*place) for place in PANELS]
 GALLERY += [VALIDATION_FIGURE] if IS_VALIDATION_SHOWN else []
 GALLERY += gallery_entries(POWERTRAIN_STEMS)
 GALLERY += fulcrum_entries(FULCRUM_STEMS)
+GALLERY += federated_entries(FEDERATED_STEMS)
 # what an older configuration does not have
 STATEMENTS = [str(path) for path in Path("config/published").glob("statements.csv")]
 INDEX_PUBLISHED = [f"config/published/{n}.csv" for n in ("measurements", "relations")]
@@ -180,6 +192,7 @@ rule show_index:
         ],
         powertrain=POWERTRAIN_SHOWN,
         fulcrum=FULCRUM_SHOWN,
+        federated=FEDERATED_SHOWN,
         study_specs=STUDY_SPECS,
         not_made=WITHOUT.shown(),
         code=code_of("show_index.py"),

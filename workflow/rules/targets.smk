@@ -105,6 +105,13 @@ rule fulcrum:
         f"{REPLANNING_DRAWN}.svg" if CHANGING else [],
 
 
+rule federated:
+    """Rounds of federated training on simulated fleets; a minute, so not in `all`."""
+    input:
+        "results/federated/claims.csv" if FEDERATED else [],
+        [f"{stem}.svg" for stem in FEDERATED_DRAWN] if FEDERATED else [],
+
+
 rule claims:
     """The papers' take-aways, judged."""
     input:

@@ -19,6 +19,7 @@ def main(snakemake):
             further=snakemake.params.further,
             powertrain=snakemake.params.powertrain,
             fulcrum=snakemake.params.fulcrum,
+            federated=snakemake.params.federated,
             not_made=snakemake.params.not_made,
         )
         write_index(results, snakemake.output.page, snakemake.output.overview)

@@ -8,9 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
-from epochwatt.analysis.pareto import pareto_front
 from epochwatt.claims.verdict import (
     Change,
     Judgement,
@@ -135,6 +132,10 @@ class Front:
     """
 
     def __init__(self, energy_wh: Mapping[str, float], e2e_s: Mapping[str, float]) -> None:
+        import numpy as np  # here: what predicates ask for is known without it
+
+        from epochwatt.analysis.pareto import pareto_front
+
         self._costs = {mode: (energy_wh[mode], e2e_s[mode]) for mode in energy_wh}
         names, costs = list(energy_wh), np.array([*self._costs.values()]).reshape(-1, 2)
         self.modes = [names[index] for index in pareto_front(costs[:, 0], costs[:, 1])]

@@ -13,15 +13,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from epochwatt.board.records.run_folder import EpochRecord, RunFolder
 from epochwatt.claims.tolerances import KEYWORDS
 from epochwatt.claims.verdict import NotEvaluable, Percentage
 from epochwatt.epochs import table
-from epochwatt.epochs.board_flags import MET, pinned_mhz
-from epochwatt.epochs.telemetry import Samples, read_all
-from epochwatt.epochs.windows import window_mean
+from epochwatt.epochs.board_flags import MET, Samples, pinned_mhz
 from epochwatt.published.numbers import MEANT_EPOCHS, trains_as_published
 from epochwatt.text import counted
 
@@ -208,6 +204,8 @@ def with_clocks(rows: Iterable[Row], folders: Mapping[str, str]) -> list[Row]:
 
     `folders`: run -> folder of its records; rows of other runs stay as they are
     """
+    from epochwatt.epochs.telemetry import read_all  # here: what predicates ask for needs no numpy
+
     clocked: list[Row] = []
     for row in rows:
         if row["run"] in folders:
@@ -228,6 +226,10 @@ def sampled_clocks(
     `samples`: source -> column -> float (n,)
     `top_mhz`: what the power mode sets: cpu_mhz, emc_mhz
     """
+    import numpy as np
+
+    from epochwatt.epochs.windows import window_mean
+
     window = record.meta["t_start_mono_s"], record.meta["t_end_mono_s"]
     host, board = samples.get("host", {}), samples.get("board", {})
     cpu = next((c for c in host if c.startswith("cpu") and c.endswith("_mhz")), "")

@@ -10,7 +10,7 @@ import click
 
 from epochwatt import __version__
 from epochwatt.cli.command import Group
-from epochwatt.cli.maintain import bug_report, calibrate_twin, completion
+from epochwatt.cli.maintain import bug_report, calibrate_twin, completion, init
 from epochwatt.cli.measure import (
     discard,
     doctor,
@@ -20,7 +20,7 @@ from epochwatt.cli.measure import (
     run,
     serve_and_train,
 )
-from epochwatt.cli.predict import count, profile, recommend, rounds, schedule, score, what_if
+from epochwatt.cli.predict import count, fit, profile, recommend, rounds, schedule, score, what_if
 from epochwatt.cli.results import compare, explain, page, report, summary
 from epochwatt.cli.share import convert_sweep, export, sweeps, validate
 from epochwatt.errors import EpochwattError
@@ -29,10 +29,10 @@ from epochwatt.text import printable
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Measure": (plan, doctor, fleet_check, run, import_log, discard, serve_and_train),
     "Look at results": (summary, page, report, compare, explain),
-    "Simulate and predict": (what_if, recommend, profile, schedule, rounds, score, count),
+    "Simulate and predict": (what_if, fit, recommend, profile, schedule, rounds, score, count),
     "Sweeps of modes": (sweeps, convert_sweep),
     "Share data": (export, validate),
-    "Maintain": (bug_report, calibrate_twin, completion),
+    "Maintain": (init, bug_report, calibrate_twin, completion),
 }
 OLD_NAMES = {"bundle": "bug-report"}
 
@@ -48,14 +48,17 @@ def epochwatt() -> None:
     """Measure, simulate and predict how long a training epoch takes on NVIDIA Jetson
     boards, and how much energy it needs.
 
-    Run it in your checkout, the folder that contains config/. `make run` does the whole work there;
-    these commands show what it will do, what came out, and answer questions.
+    Run it in your checkout, or in a folder that `epochwatt init` made: where config/ is. `make run`
+    does the whole work in a checkout, `snakemake --profile profiles/host` anywhere; these commands
+    show what it will do, what came out, and answer questions.
     """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status: 1 after a known error, 2 after a wrong usage."""
     words = None if arguments is None else list(arguments)
+    if Path("src").is_dir():  # networks, data sets and figures of one's own
+        sys.path.append(str(Path("src").resolve()))
     color = False if os.environ.get("NO_COLOR") else None  # None: colour on a terminal only
     try:
         return epochwatt.main(words, "epochwatt", standalone_mode=False, color=color) or 0
@@ -82,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 EpochwattError(
                     f"{Path.cwd()} is not an epochwatt checkout: it has no folder config/",
                     found=message.replace("\n", "\n  "),
-                    do="change to your checkout and run the command there",
+                    do="change to your checkout, or make a folder without one: `epochwatt init`",
                 )
             )
     mark = click.style("error:", fg="red", bold=True)

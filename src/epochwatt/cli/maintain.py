@@ -1,10 +1,42 @@
-"""Commands for upkeep: `bug-report`, `calibrate-twin`, `completion`."""
+"""Commands for upkeep: `init`, `bug-report`, `calibrate-twin`, `completion`."""
 
+import shlex
+import shutil
+import sys
 from pathlib import Path
 
 import click
 
 from epochwatt.cli.command import BOARD_AT_HAND, PATH, command, option, say
+
+
+@command("Make a folder to work in, without a checkout.")
+@click.argument("folder", metavar="FOLDER", type=PATH)
+def init(folder: Path) -> None:
+    """Fill a new or empty folder with config/, profiles/ and a Snakefile, which starts the workflow
+    of this installation. In it, `snakemake --profile profiles/host` does what `make run` does in a
+    checkout (docs/how-to/deploy.md).
+
+    Examples:
+    # a folder for a study of your own
+    epochwatt init my-study
+    """
+    from epochwatt.project import lay_out
+
+    studies = lay_out(folder)
+    beside = Path(sys.executable).with_name("snakemake")
+    snakemake = (
+        "snakemake" if shutil.which("snakemake") == str(beside) else shlex.quote(str(beside))
+    )
+    without_torch = "   # both papers on simulated boards; there is no torch to train with"
+    say(
+        [
+            f"made {folder}: config/ (what is studied: {studies}), profiles/, Snakefile",
+            f"  cd {shlex.quote(str(folder))}",
+            f"  {snakemake} --profile profiles/host{without_torch if studies != 'auto' else ''}",
+            "then open results/index.html",
+        ]
+    )
 
 
 @command("Collect what a bug report about a board needs in one file.", "bug-report")

@@ -149,9 +149,10 @@ def import_log(
     averaging: float | None,
     cpu: bool,
 ) -> None:
-    """Make epochs with energy, bound and flags of LOG, which tegrastats, nvidia-smi, CodeCarbon or
-    a logger of a board's rails has written beside a training, and of the times in FILE: the columns
-    epoch, start and end, as Unix seconds or ISO times (docs/how-to/import-a-power-log.md).
+    """Make epochs with energy, bound and flags of LOG, which tegrastats, nvidia-smi, CodeCarbon,
+    MLPerf's power meter or a logger of a board's rails has written beside a training, and of the
+    times in FILE: the columns epoch, start and end, as Unix seconds or ISO times, or the MLLOG
+    lines of an MLPerf training (docs/how-to/import-a-power-log.md).
 
     Examples:
     # a log of tegrastats

@@ -1,5 +1,6 @@
-"""Commands that predict: `what-if`, `recommend`, `profile`, `schedule`, `score`, `count`."""
+"""Commands that predict: `what-if`, `recommend`, `profile`, `schedule`, `score`, `count`, `fit`."""
 
+import json
 import os
 import shlex
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import click
 
 from epochwatt.cli.command import (
+    BOARD_AT_HAND,
     COUNT,
     COUNT_OR_0,
     DEVICE,
@@ -40,6 +42,19 @@ TOTALS = {  # option that describes a network instead of --model -> its type and
 }
 
 
+_IDLE = option(
+    "--idle-w W",
+    "Power of the board while it idles from the end of the work until the limit of its time;"
+    " counted as energy.",
+    POSITIVE,
+)
+_REST = option(
+    "--rest-w W",
+    "Power of what the sensor does not see, such as the rest of the board; counted as energy.",
+    POSITIVE,
+)
+
+
 def without_none(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options that were set on the command line."""
     return {name: value for name, value in options.items() if value is not None}
@@ -71,6 +86,14 @@ def _total_options(command: Any) -> Any:
 @option("--dvfs", "on: governors choose the clocks.", click.Choice(["on", "off"]))
 @option("--scale X", "Size of the data set relative to the original.", POSITIVE)
 @option("--cold", "Start with an empty page cache.")
+@option(
+    "--max-epoch-s S",
+    "Limit of epoch time, in seconds, for the power mode of least energy.",
+    POSITIVE,
+    into="deadline_s",
+)
+@_IDLE
+@_REST
 @_total_options
 def what_if(device: str, model: str | None, run: str | None, **options: Any) -> None:
     """Simulate one training epoch on a Jetson board and print its time, its energy, what limits it,
@@ -89,16 +112,23 @@ def what_if(device: str, model: str | None, run: str | None, **options: Any) -> 
     epochwatt what-if --device agx --model mobilenet --storage hdd --workers 8
     # a power mode in numbers
     epochwatt what-if --device orin --model resnet --power-mode 4,1200,600,2133
+    # which listed mode costs least energy by a deadline, idling until then
+    epochwatt what-if --device agx --model mobilenet --max-epoch-s 600 --idle-w 8
     # a loop of your own
     epochwatt what-if --device orin --run my-run
     """
+    from epochwatt.sweeps.other_power import OtherPower
     from epochwatt.twin.what_if import what_if_lines
 
     totals = {name: options.pop(name.replace("-", "_")) for name in TOTALS}
+    powers = {name: options.pop(name) for name in OtherPower._fields}
+    if powers["idle_w"] and not powers["deadline_s"]:
+        raise click.UsageError("--idle-w counts until a deadline: add --max-epoch-s")
     settings = without_none(options)
     if run is not None and (model or without_none(totals) or options["storage"] or options["cold"]):
         raise click.UsageError("--run goes with none of --model, its totals, --storage and --cold")
-    say(what_if_lines(device, model, without_none(totals), settings, run))
+    other = OtherPower(**without_none(powers))
+    say(what_if_lines(device, model, without_none(totals), settings, run, other))
 
 
 @command("Find the best power mode of a board within limits.")
@@ -129,23 +159,14 @@ def what_if(device: str, model: str | None, run: str | None, **options: Any) -> 
     " it breaks it about half of the time.",
     RISK,
 )
-@option(
-    "--idle-w W",
-    "Power of the board while it idles from the end of an epoch until --max-epoch-s; counted in the"
-    " objective energy.",
-    POSITIVE,
-)
-@option(
-    "--rest-w W",
-    "Power of what the sensor does not see, such as the rest of the board; counted likewise.",
-    POSITIVE,
-)
+@_IDLE
+@_REST
 @option("--storage NAME", "Storage medium of the profiled runs.")
 @option("--workers N", "Loader workers of the profiled runs.", COUNT_OR_0)
 @option("--batch-size N", "Mini-batch size of the profiled runs.", COUNT)
 @option(
     "--method NAME",
-    "Prediction method (docs/explanation/predictions.md). Default: utilisation.",
+    "Prediction method (docs/explanation/predictions.md). Default: stacked.",
 )
 @option(
     "--verify",
@@ -201,16 +222,28 @@ def recommend(verify: bool, figure: bool, nvpmodel: bool, **options: Any) -> Non
     "--max-minutes T",
     "Limit of board time: switching, settling and warming up included.",
     POSITIVE,
-    required=True,
 )
+@option("--max-runs N", "Limit of modes that are run, those that are run again included.", COUNT)
 @option("--max-power-w W", "Limit of mean power, in watts.", POSITIVE)
+@option(
+    "--max-time-s S",
+    "Limit of the time of one mini-batch, or of the work of a table: the deadline of a job over its"
+    " mini-batches.",
+    POSITIVE,
+)
 @option(
     "--max-risk P",
     "Highest probability that the next measurement of the answer breaks --max-power-w. Default:"
     " 0.1; 0.5 takes what was measured as it is.",
     RISK,
 )
-@option("--objective", "Quantity to minimise. Default: time.", click.Choice(["time", "energy"]))
+@option(
+    "--objective",
+    "Quantity to minimise. Default: time, or energy if --max-time-s is the only limit.",
+    click.Choice(["time", "energy"]),
+)
+@_IDLE
+@_REST
 @option(
     "--backend",
     f"Where modes are run; {TWIN}: simulated. Default: on the device.",
@@ -224,7 +257,7 @@ def recommend(verify: bool, figure: bool, nvpmodel: bool, **options: Any) -> Non
 @option("--storage NAME", "Storage medium of the data set.")
 @option("--workers N", "Loader workers. Default: 4.", COUNT_OR_0)
 @option("--batch-size N", "Mini-batch size. Default: 16.", COUNT)
-@option("--method NAME", "Prediction method that chooses the modes. Default: utilisation.")
+@option("--method NAME", "Prediction method that chooses the modes. Default: stacked.")
 @click.pass_context
 def profile(context: click.Context, device: str | None, model: str | None, **options: Any) -> int:
     """Find a board's best power mode by running modes (docs/how-to/profile-a-board.md).
@@ -242,6 +275,8 @@ def profile(context: click.Context, device: str | None, model: str | None, **opt
     epochwatt profile --backend twin --device orin --model resnet --max-power-w 30 --max-minutes 30
     # a table of 736 modes that others measured plays the board
     epochwatt profile --replay translucence-tx1-5000 --max-power-w 8 --max-minutes 15
+    # the mode of least energy in ten runs, 5 W of the rest of the board counted
+    epochwatt profile --device orin --model resnet --objective energy --rest-w 5 --max-runs 10
     # numbers of threads on this machine
     epochwatt profile --device host --model lenet --max-minutes 5
     """
@@ -310,6 +345,7 @@ def schedule(**options: Any) -> int:
     epochwatt schedule --train mobilenet --infer resnet50 --rate 30 --max-latency-ms 300
         --max-power-w 30 --tables modes.csv
     """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # more cost twice the CPU time
     from epochwatt.schedule.question import Request, answer_lines, find_answer
 
     result = find_answer(Request(**options))
@@ -445,3 +481,67 @@ def count(model: str, like: str | None, batch_size: int, task: str, precision: s
     from epochwatt.counting.count_lines import count_lines  # imports torch
 
     say(count_lines(model, like, batch_size, task, precision))
+
+
+@command("Will a training fit into memory, how long will it take?")
+@option(
+    "--model NAME",
+    "Network, a row of config/workloads.yaml; or module:function that builds one; or a folder or "
+    "JSON file with a configuration of transformers.",
+    MODEL,
+    required=True,
+)
+@option("--like NAME", "With a function: the network of this package whose input it takes.")
+@BOARD_AT_HAND
+@option("--batch-size N", "Samples per mini-batch.", COUNT, default=16)
+@option(
+    "--precision",
+    "Arithmetic; fp16 and bf16 as autocast does it.",
+    click.Choice(["fp32", "tf32", "fp16", "bf16"]),
+    default="fp32",
+)
+@option(
+    "--optimiser",
+    "Default: that of the network.",
+    click.Choice(["sgd", "adam", "adamw"]),
+)
+@option("--checkpointing", "Compute activations of blocks again in place of keeping them.")
+@option("--accumulate N", "Mini-batches whose gradients make one step.", COUNT, default=1)
+@option("--task", "infer: forward passes alone.", click.Choice(["train", "infer"]), default="train")
+@option("--workers N", "Loader workers.", COUNT_OR_0, into="num_workers", default=4)
+@option(
+    "--prefetch N",
+    "Mini-batches that each of them holds.",
+    COUNT,
+    into="prefetch_factor",
+    default=2,
+)
+@option("--length N", "Of transformers: tokens of a sample.", COUNT, default=512)
+@option("--lora RANK", "Of transformers: train adapters of this rank alone.", COUNT)
+@option("--samples N", "Samples of an epoch. Default: those of the network's data set.", COUNT)
+@option("--memory-gib X", "Memory that training may take. Default: that of the device.", POSITIVE)
+@option("--json FILE", "Also write the answer into a file.", OUTPUT_FILE, into="path")
+def fit(path: Any, **options: Any) -> int:
+    """Say whether a training fits into the memory of a device, the largest batch size that does,
+    what to change first, and what time and energy an epoch takes where the device is simulated
+    (docs/how-to/fit.md). The network is not run, and needs no weights. Exit status 1: it does not
+    fit with the margin.
+
+    Examples:
+    # on this machine
+    epochwatt fit --model resnet50 --batch-size 64
+    # on a board
+    epochwatt fit --model mobilenet --device orin
+    # a network from a library
+    epochwatt fit --model torchvision.models:squeezenet1_1 --like resnet50 --device nano
+    # a language model from its configuration
+    epochwatt fit --model config.json --device orin.nano --batch-size 1 --length 1024
+    """
+    from epochwatt.memory.fit import Request, answer  # imports torch
+    from epochwatt.memory.fit_lines import as_json, fit_lines
+
+    found = answer(Request(**without_none(options)))
+    say(fit_lines(found))
+    if path is not None:
+        path.write_text(json.dumps(as_json(found), indent=1) + "\n", "utf-8")
+    return 0 if found.verdict(found.now.need) == "fits" else 1

@@ -3,13 +3,18 @@
 Each count is linear in the mini-batch size b: fixed + b * per_sample.
 """
 
+import gzip
+import json
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from epochwatt.board.records import files
+from epochwatt.board.records.shapes import Document
+from epochwatt.columns import Factors
 from epochwatt.errors import ConfigError, RecordError
 
 SCHEMA_VERSION = 1
@@ -26,6 +31,7 @@ KINDS = (
 PHASES = ("zero_grad", "forward", "loss", "backward", "optimiser")
 COUNTS = ("flops", "bytes", "elements")
 FLOAT_BYTES = 4
+KEPT = Path(__file__).with_name("kept_counts.json.gz")  # of the papers' networks, in training
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,11 @@ def load_kernel_counts(path: str) -> KernelCounts:
 
     Raises RecordError: missing, damaged, of another version or not what `count-workload` writes.
     """
-    content = files.read_json(path)
+    return kernel_counts_of(files.read_json(path), path)
+
+
+def kernel_counts_of(content: dict[str, Any], where: str) -> KernelCounts:
+    """Return the counts that a document holds, as `count_workload` makes it; errors as above."""
     try:
         if content["schema_version"] != SCHEMA_VERSION:
             raise ValueError(f"schema_version is {content['schema_version']}, not {SCHEMA_VERSION}")
@@ -83,8 +93,26 @@ def load_kernel_counts(path: str) -> KernelCounts:
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise RecordError(
-            problem, where=path, do="delete it, then make it again: rule count_workload"
+            problem, where=where, do="delete it, then make it again: rule count_workload"
         ) from error
+
+
+def write_kept_counts(factors: Factors, path: str, task: str, precision: str) -> None:
+    """Write the counts that come with the package, as `write_workload` counts them with torch.
+
+    Raises ConfigError: it has none of this network, task and precision.
+    """
+    kept: Document = json.loads(gzip.decompress(KEPT.read_bytes()))
+    model = factors["model"]
+    if model not in kept or "network" in factors or (task, precision) != ("train", "fp32"):
+        raise ConfigError(
+            f"counting {model} ({task}, {precision}) needs torch, which this Python has not",
+            allowed=f"training in fp32 of {', '.join(kept)}: their counts come with epochwatt",
+            do='pip install "epochwatt[host]"',
+        )
+    with files.writing("the counts", path):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        files.write_json(path, kept[model])
 
 
 def _columns(kernels: dict[str, list[Any]]) -> dict[str, np.ndarray]:

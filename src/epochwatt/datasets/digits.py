@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from epochwatt.board.training import idx
-from epochwatt.board.training.data import MNIST_IMAGES, MNIST_LABELS
+from epochwatt.board.training.dataset_files import MNIST_IMAGES, MNIST_LABELS
 from epochwatt.datasets.synthetic import enlargement
 
 SIDE, INNER = 28, 20  # MNIST: digits of 20x20 pixels in a field of 28x28

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from epochwatt.board.training import landmarks
-from epochwatt.board.training.data import MNIST_IMAGES, MNIST_LABELS
+from epochwatt.board.training.dataset_files import MNIST_IMAGES, MNIST_LABELS
 from epochwatt.datasets.downloads import Wanted, md5_of, obtain
 from epochwatt.errors import DataError
 

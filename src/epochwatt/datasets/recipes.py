@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from epochwatt.board.records.shapes import Document
-from epochwatt.board.training.data import READERS
 from epochwatt.board.training.references import is_reference, resolve
-from epochwatt.datasets import official, synthetic
-from epochwatt.datasets.digits import make_digits
+from epochwatt.datasets import official
 from epochwatt.errors import ConfigError
 
 
@@ -43,10 +41,10 @@ def _md5(*files: official.Wanted) -> dict[str, str]:
 
 
 MAKERS = {
-    ("mnist", "digits"): Maker(version=1, n_samples=1797, make=make_digits),
-    ("mnist", "synthetic"): Maker(1, 60_000, synthetic.make_mnist),
+    ("mnist", "digits"): Maker(version=1, n_samples=1797, make=_lazy("digits.make_digits")),
+    ("mnist", "synthetic"): Maker(1, 60_000, _lazy("synthetic.make_mnist")),
     ("mnist", "official"): Maker(1, 60_000, official.make_mnist, _md5(*official.MNIST)),
-    ("cifar10", "synthetic"): Maker(1, 50_000, synthetic.make_cifar10),
+    ("cifar10", "synthetic"): Maker(1, 50_000, _lazy("synthetic.make_cifar10")),
     ("cifar10", "official"): Maker(1, 50_000, official.make_cifar10, official.CIFAR10_MD5),
     ("gld23k", "synthetic"): Maker(1, 23_080, _lazy("photographs.make_gld23k")),
     ("gld23k", "official"): Maker(1, 23_080, official.make_gld23k, _md5(official.GLD23K_MAP)),
@@ -70,13 +68,19 @@ MAKERS = {
 SEED = 0
 
 
+def _is_ours(dataset: str) -> bool:
+    from epochwatt.board.training.data import READERS  # here: it imports numpy
+
+    return dataset in READERS
+
+
 def maker_of(dataset: str, source: str) -> Maker:
     """Return the maker of a data set from a source, such as "official".
 
     A source with a dot is imported as a reference to a user's own `Maker`. Raises ConfigError:
     there is no such maker.
     """
-    if is_reference(source) and (is_reference(dataset) or dataset in READERS):
+    if is_reference(source) and (is_reference(dataset) or _is_ours(dataset)):
         maker = resolve(source, "the data set's source")
         if isinstance(maker, Maker):
             return maker

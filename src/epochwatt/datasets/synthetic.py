@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from epochwatt.board.training import cifar, idx
-from epochwatt.board.training.data import CIFAR_BATCHES, MNIST_IMAGES, MNIST_LABELS
+from epochwatt.board.training.data import CIFAR_BATCHES
+from epochwatt.board.training.dataset_files import MNIST_IMAGES, MNIST_LABELS
 
 BLOCK = 1000  # images with one generator; part of the recipe
 CLASSES = 10

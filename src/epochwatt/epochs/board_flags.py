@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Dict
+from typing import TYPE_CHECKING, Dict
 
 from epochwatt.board.records.run_folder import EpochRecord
 from epochwatt.board.records.shapes import Document
-from epochwatt.epochs.windows import Array, window_mean
+
+if TYPE_CHECKING:
+    from epochwatt.epochs.windows import Array
 
 MET = 0.95  # of the requested clock: the papers' own margin (SIGMETRICS 2023, section 4.2)
 BUSY_PCT = 10.0  # of all cores, taken by other programs before the start
 RAILGATE_S = 0.5  # BOARD: an idle GPU is switched off after that, unless jetson_clocks keeps it on
 SWAP_KIB = 1024  # less than that is somebody else's page
 
-Samples = Dict[str, Dict[str, Array]]  # source -> column -> float (n,)
+Samples = Dict[str, Dict[str, "Array"]]  # source -> column -> float (n,)
 
 
 def window_of(record: EpochRecord) -> tuple[float, float]:
@@ -81,6 +83,8 @@ def mean_clocks_mhz(record: EpochRecord, samples: Samples) -> dict[str, float]:
 
     A CPU that is offline may go on reporting its last clock, so it does not count.
     """
+    from epochwatt.epochs.windows import window_mean  # here: the rest needs no numpy
+
     online = (record.meta["board"]["power_mode"]["read_back"] or {}).get("cores_online")
     means: dict[str, float] = {}
     for source in ("host", "board"):

@@ -13,13 +13,19 @@ import csv
 import functools
 import hashlib
 import importlib.util
+import json
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from epochwatt.board.records import files
 
 PACKAGE = __name__.split(".")[0]
 ROOT = Path(__file__).parents[2]  # the folder that holds the package
 OWN = Path("src")  # modules of the user, in the working folder
+KEPT = Path(".cache/code.json")  # what was parsed before, in the working folder
 
 
 def fingerprint(*modules: str, script: str = "") -> str:
@@ -28,11 +34,12 @@ def fingerprint(*modules: str, script: str = "") -> str:
     `modules`: names of modules, of this package or of the user's own; `script`: path of a file that
     imports some; where it lies does not count
     """
-    digest = hashlib.sha256()
+    digest, n_kept = hashlib.sha256(), len(_kept())
     if script:
         digest.update(f"{_parsed(Path(script)).digest}\0".encode())
     for name in sorted(modules_behind(*modules, script=script)):
         digest.update(f"{name}\0{_parsed(_path_of(name)).digest}\0".encode())
+    _keep(n_kept)
     return digest.hexdigest()[:16]
 
 
@@ -90,33 +97,60 @@ def _is_covered(module: str) -> bool:
 
 @functools.cache
 def _parsed(path: Path) -> _Parsed:
-    """Return imports and hash of a module's code, without docstrings and comments; cached.
-
-    The start of each workflow waits for some 250 files.
-    """
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    """Return imports and hash of a module's code, without docstrings and comments."""
+    others = path.parent.iterdir() if path.name == "__init__.py" else ()
+    beside = sorted(file for file in others if file.suffix in (".html", ".css", ".js", ".txt"))
+    more = "".join(file.read_text(encoding="utf-8") for file in beside)
+    if path == ROOT / PACKAGE / "columns.py":
+        more += _columns_without_descriptions(path.parent)
+    source = path.read_text(encoding="utf-8")
+    key = hashlib.sha256(f"{sys.version}\0{source}\0{more}".encode()).hexdigest()
+    if key not in _kept():
+        _kept()[key] = _parse(source, more)
+    names, digest = _kept()[key]
     modules: set[str] = set()
+    for module, name in names:  # a module, or a name of the module before it
+        is_module = name and _is_covered(f"{module}.{name}") and _place_of(f"{module}.{name}")
+        modules.add(f"{module}.{name}" if is_module else module)
+    return _Parsed(frozenset(filter(_is_covered, modules)), digest)
+
+
+def _parse(source: str, more: str) -> tuple[list[tuple[str, str]], str]:
+    """Return (module, name or "") of all imports, and the hash of the code and of `more`."""
+    tree = ast.parse(source)
+    names: list[tuple[str, str]] = []
     for statement in list(_statements(tree)):
         if isinstance(statement, ast.Import):
-            modules.update(alias.name for alias in statement.names)
+            names += [(alias.name, "") for alias in statement.names]
         elif isinstance(statement, ast.ImportFrom) and statement.module:
-            for alias in statement.names:  # a module, or a name of the module before it
-                inner = f"{statement.module}.{alias.name}"
-                is_module = _is_covered(inner) and _place_of(inner)
-                modules.add(inner if is_module else statement.module)
+            names += [(statement.module, alias.name) for alias in statement.names]
         elif isinstance(
             statement, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
         ):
             first = statement.body[0] if statement.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
                 statement.body = statement.body[1:]
-    files = path.parent.iterdir() if path.name == "__init__.py" else ()
-    beside = sorted(file for file in files if file.suffix in (".html", ".css", ".js", ".txt"))
-    code = ast.dump(tree) + "".join(file.read_text(encoding="utf-8") for file in beside)
-    if path == ROOT / PACKAGE / "columns.py":
-        code += _columns_without_descriptions(path.parent)
-    digest = hashlib.sha256(code.encode()).hexdigest()
-    return _Parsed(frozenset(filter(_is_covered, modules)), digest)
+    return names, hashlib.sha256((ast.dump(tree) + more).encode()).hexdigest()
+
+
+@functools.cache
+def _kept() -> dict[str, Any]:
+    """Return what `_parse` found before, by a hash of what it was given.
+
+    The start of each workflow waits for some 300 files, a second in all.
+    """
+    with suppress(OSError, ValueError):
+        kept = json.loads(KEPT.read_bytes())
+        return kept if isinstance(kept, dict) else {}
+    return {}
+
+
+def _keep(n_before: int) -> None:
+    """Write what `_parse` found, if that is more than it was; no matter where it cannot be."""
+    if len(_kept()) > n_before:
+        with suppress(OSError):
+            KEPT.parent.mkdir(exist_ok=True)
+            files.write_bytes(str(KEPT), json.dumps(_kept()).encode(), durable=False)
 
 
 def _statements(node: Any) -> Iterator[Any]:

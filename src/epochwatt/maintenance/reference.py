@@ -29,6 +29,7 @@ from epochwatt.columns import (
     MINIBATCH_COLUMNS,
     PROTOCOL,
     REQUIRED,
+    ROUND_COLUMNS,
     RUN_COLUMN,
     RUNS_COLUMNS,
     SCHEMA_VERSION,
@@ -99,6 +100,7 @@ def blocks(root: Path) -> dict[str, str]:
         "minibatches": _listed(MINIBATCH_COLUMNS),
         "idle": _columns(IDLE_COLUMNS),
         "ceilings": _columns(CEILING_COLUMNS),
+        "rounds": _columns(ROUND_COLUMNS),
         "sweeps": _table(
             ("name", "allowed", "meaning"),
             ((f"`{c.name}`", c.allowed(), c.field.description) for c in TABLES["sweeps"].columns),

@@ -13,6 +13,7 @@ from epochwatt import columns
 from epochwatt.board.records.shapes import Document
 from epochwatt.claims.tolerances import Terms
 from epochwatt.prediction.transfer.config import PowertrainStudy
+from epochwatt.rounds.config import FederatedStudy
 from epochwatt.schedule.config import ScheduleStudy
 from epochwatt.study import config
 from epochwatt.study.idle import IdleStudy
@@ -34,6 +35,7 @@ KINDS: Document = {  # name of the schema -> what a file holds
     "predictors": dict[str, config.PredictorRow],
     "powertrain": PowertrainStudy,
     "schedule": ScheduleStudy,
+    "federated": FederatedStudy,
     "exclusions": list[config.Exclusion],
     "flags": dict[str, config.Flag],
     "plotting": config.Plotting,

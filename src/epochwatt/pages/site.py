@@ -106,6 +106,7 @@ class Results:
     further: Sequence[str] = ()  # paths of those pages of `MADE_BY_NAME` that are there
     powertrain: Mapping[str, str] | None = None  # tables of that study; None: it was not made
     fulcrum: Mapping[str, str] | None = None
+    federated: Mapping[str, str] | None = None
     not_made: Sequence[FailedJob] = ()
 
 
@@ -140,6 +141,7 @@ def write_index(results: Results, page: str, overview: str = "") -> None:
         "excluded": missing_runs(results.excluded),
         "powertrain": studies.powertrain(results.powertrain) if results.powertrain else None,
         "fulcrum": studies.fulcrum(results.fulcrum) if results.fulcrum else None,
+        "federated": studies.federated(results.federated) if results.federated else None,
         "papers": compare(results.numbers, tables, findings, titles, says),
         "configuration": configuration(results.config, measured),
         "links": links,

@@ -1,4 +1,4 @@
-"""Show studies on the landing page and on their own: PowerTrain, Fulcrum, pairs of runs."""
+"""Show studies on the landing page or their own: PowerTrain, Fulcrum, rounds, pairs of runs."""
 
 import os
 import statistics
@@ -10,6 +10,8 @@ import pandas as pd
 from epochwatt import columns
 from epochwatt.analysis.pairs import METRICS, UNDECIDED
 from epochwatt.claims.table_claims import read_rows
+from epochwatt.figures.federated.names import RULES, data_title
+from epochwatt.figures.federated.names import STUDY as FEDERATED
 from epochwatt.figures.frames import read_texts
 from epochwatt.figures.fulcrum.names import HOLLOW, JOBS, look
 from epochwatt.figures.fulcrum.names import STUDY as FULCRUM
@@ -265,6 +267,65 @@ def _fulcrum_line(table: Table, n: int) -> Line:
         unit = columns.unit(column.name) if column.name != "n_profiles" else ""
         cells[column.name] = table.number(n, column.name, unit)
     return Line(cells, " ".join(words).lower(), table.path, n)
+
+
+# -- federated rounds ----------------------------------------------------------------------------
+
+FEDERATED_COLUMNS = (  # numbers: columns of summary.csv
+    Column("boards", "boards", "n"),
+    Column("data", "data"),
+    Column("waiting", "clocks while waiting"),
+    Column("waiting_factor", "power of waiting, times", "n"),
+    Column("rule", "rule"),
+    Column("saved_pct", "energy saved per sample", "n"),
+    Column("saved_p10_pct", "10 %", "n"),
+    Column("saved_p90_pct", "90 %", "n"),
+    Column("rests_on_waiting_pct", "of that from waiting", "n"),
+    Column("longer_pct", "longer round", "n"),
+    Column("early_pct", "half of the boards end early by", "n"),
+    Column("waiting_time_pct", "waiting", "n"),
+    Column("trained_pct", "data trained", "n"),
+)
+TRAINING_COLUMNS = (  # of trainings_summary.csv
+    Column("data", "data"),
+    Column("disturbed", "boards slow down and leave"),
+    Column("rule", "rule"),
+    Column("saved_pct", "energy saved per sample", "n"),
+    Column("saved_p10_pct", "10 %", "n"),
+    Column("saved_p90_pct", "90 %", "n"),
+    Column("longer_pct", "longer training", "n"),
+    Column("lost_pct", "fits lost", "n"),
+)
+
+
+def federated(tables: Mapping[str, str]) -> dict[str, object]:
+    """Return what the section shows; paths of `summary`, `trainings_summary` and `claims`."""
+    claims = read_rows(tables["claims"])
+    shown = {}
+    for name, numbers in (("summary", FEDERATED_COLUMNS), ("trainings_summary", TRAINING_COLUMNS)):
+        table = Table(tables[name])
+        lines = [_federated_line(table, n, numbers) for n in range(len(table.rows))]
+        shown[name] = Shown(f"numbers-federated-{name}", numbers, lines)
+    return {
+        "title": FEDERATED,
+        "lead": in_short(claims),
+        **shown,
+        "claims": text_table("claims-federated", claim_rows(claims), *CLAIM_COLUMNS),
+    }
+
+
+def _federated_line(table: Table, n: int, shown: Sequence[Column]) -> Line:
+    row = table.rows[n]
+    words = {"data": data_title(row["data"]), "rule": RULES[row["rule"]][0]}
+    words["waiting"] = row["waiting"]
+    if "disturbed" in row:
+        words["disturbed"] = {"True": "yes", "False": "no"}[row["disturbed"]]
+    cells: dict[str, object] = {
+        column.name: words.get(column.name)
+        or table.number(n, column.name, columns.unit(column.name))
+        for column in shown
+    }
+    return Line(cells, " ".join(words.values()).lower(), table.path, n)
 
 
 # -- pairs ---------------------------------------------------------------------------------------

@@ -3,16 +3,21 @@
 Methods are named by reference and imported when they are used.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from epochwatt.board.training.references import resolve
 from epochwatt.errors import ConfigError
-from epochwatt.prediction.predictor import Method
 from epochwatt.study.config import PredictorRow
 from epochwatt.study.devices import read_rows
 from epochwatt.study.yaml_files import read_yaml
+
+if TYPE_CHECKING:
+    from epochwatt.prediction.predictor import Method
 
 CONFIG = Path("config/predictors.yaml")
 
@@ -28,6 +33,7 @@ METHODS = {  # name -> module.NAME of a `Method`
     "twin_prior": "epochwatt.prediction.models.physical.ON_PRIOR",
     "gaussian_process": "epochwatt.prediction.models.gaussian_process.METHOD",
     "utilisation": "epochwatt.prediction.models.utilisation.METHOD",
+    "stacked": "epochwatt.prediction.models.stacked.METHOD",
     "utilisation_transfer": "epochwatt.prediction.models.utilisation.TRANSFERRED",
     "gradient_boosting": "epochwatt.prediction.models.gradient_boosting.METHOD",
     "powertrain": "epochwatt.prediction.models.powertrain.METHOD",
@@ -39,7 +45,7 @@ METHODS = {  # name -> module.NAME of a `Method`
     "powertrain_scratch": "epochwatt.prediction.models.powertrain.SCRATCH",
     "powertrain_scratch_best": "epochwatt.prediction.models.powertrain.SCRATCH_BEST",
 }
-RECOMMENDED = "utilisation"  # of `epochwatt recommend` where --method is not given
+RECOMMENDED = "stacked"  # of `epochwatt recommend` where --method is not given
 
 
 def references(root: Path = Path()) -> dict[str, str]:
@@ -64,6 +70,8 @@ def load_method(name: str, root: Path = Path(), option: str = "--method") -> Met
 
     Raises ConfigError: no such name, or what it stands for is no `Method`.
     """
+    from epochwatt.prediction.predictor import Method  # here: names alone need no numpy
+
     names = references(root)
     if name not in names:
         raise ConfigError(f"unknown method {name!r}", where=option, allowed=list(names))

@@ -9,16 +9,8 @@ from pathlib import Path
 from epochwatt.columns import SHARED_FLAGS
 from epochwatt.roofline.ceilings import CeilingRow, read_ceilings
 from epochwatt.roofline.fit import N_DRAWS, Kernels, ModeFit, fit_kernels
-from epochwatt.roofline.model import (
-    Ceilings,
-    EnergyCosts,
-    EnergyRoofline,
-    InMode,
-    Precision,
-    Processor,
-    Scope,
-)
-from epochwatt.roofline.points import Point
+from epochwatt.roofline.model import Ceilings, EnergyCosts, EnergyRoofline
+from epochwatt.roofline.points import InMode, Point, Precision, Processor, Scope
 from epochwatt.tables import checked_rows, filled, write_entries
 
 PLACE = (

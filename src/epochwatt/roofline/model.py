@@ -11,34 +11,11 @@ rate.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Numbers = NDArray[np.float64]
-Provenance = Literal["measured", "public", "simulated", "fake"]
-Processor = Literal["cpu", "gpu"]
-Precision = Literal["fp32", "tf32", "fp16", "bf16"]
-Scope = Literal["", "module", "socket", "gpu", "cpu_package"]  # of power
-
-
-@dataclass(frozen=True, kw_only=True)
-class InMode:
-    """A row about one mode of a device; of the mode what is known."""
-
-    provenance: Provenance
-    device: str
-    instance: str = ""
-    cores: int | None = None
-    cpu_mhz: float | None = None
-    gpu_mhz: float | None = None
-    emc_mhz: float | None = None
-
-    @property
-    def mode(self) -> tuple[float | None, ...]:
-        """Cores, CPU, GPU and memory clock, MHz."""
-        return (self.cores, self.cpu_mhz, self.gpu_mhz, self.emc_mhz)
 
 
 @dataclass(frozen=True)

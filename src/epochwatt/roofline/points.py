@@ -8,11 +8,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from epochwatt.roofline.model import InMode, Precision, Processor
 from epochwatt.tables import checked_rows, filled, write_entries
 
+Provenance = Literal["measured", "public", "simulated", "fake"]
+Processor = Literal["cpu", "gpu"]
+Precision = Literal["fp32", "tf32", "fp16", "bf16"]
+Scope = Literal["", "module", "socket", "gpu", "cpu_package"]  # of power
 Task = Literal["train", "infer"]
 POSITIVE = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "batch_size", "time_s", "power_w")
+
+
+@dataclass(frozen=True, kw_only=True)
+class InMode:
+    """A row about one mode of a device; of the mode what is known."""
+
+    provenance: Provenance
+    device: str
+    instance: str = ""
+    cores: int | None = None
+    cpu_mhz: float | None = None
+    gpu_mhz: float | None = None
+    emc_mhz: float | None = None
+
+    @property
+    def mode(self) -> tuple[float | None, ...]:
+        """Cores, CPU, GPU and memory clock, MHz."""
+        return (self.cores, self.cpu_mhz, self.gpu_mhz, self.emc_mhz)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -136,6 +136,17 @@ def plan_round(
     return planned
 
 
+def least_energy_j(clients: Sequence[Client], ends_s: Numbers) -> Numbers:
+    """Return the least energy of rounds that end by each of some times, J; NaN: none does."""
+    earliest_s = max(float(client.end_s().min()) for client in clients)
+    last_s = float(np.max(ends_s))
+    if last_s < earliest_s:
+        return np.full(np.shape(ends_s), np.nan)
+    _, candidates_s, costs_j = _candidate_ends(clients, earliest_s, last_s, 0.0, 0.0)
+    last = np.searchsorted(candidates_s, np.asarray(ends_s) * (1 + ROUNDING), "right") - 1
+    return np.where(last < 0, np.nan, np.minimum.accumulate(costs_j)[last])
+
+
 class _Best(NamedTuple):
     """The best choice of a client as the round's end moves: from each `begin_s` on."""
 

@@ -130,8 +130,8 @@ def expected(
     throughput_per_s = n_train * plan["rate_per_s"] / plan["batch_size"]
     if len(arrivals_s):
         limits = Plan(*(plan[name] for name in Plan._fields))
-        train = float(np.median(train_s))
-        throughput_per_s = run_as(limits, usual_s, train, arrivals_s, seconds).throughput_per_s
+        times = before["infer_s"], before["train_s"]
+        throughput_per_s = run_as(limits, *times, arrivals_s, seconds).throughput_per_s
     return Expected(
         float(formula.latency_s[0]),
         MARGIN_FACTOR * longest_s,

@@ -10,6 +10,7 @@ it will have ended when the next mini-batch of requests is expected: `run_as` pl
 a clock of its own, so that a plan and what runs it have one rule.
 """
 
+import random
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -184,28 +185,32 @@ def run_at_random(rate_per_s: float, plan: Interleaved, max_latency_s: float) ->
     seconds = N_EVENTS / (1 + n_train / size) / rate_per_s
     limits = Plan(rate_per_s, size, None if n_train else 0, QUEUE * size)
     times_s = arrivals(POISSON, rate_per_s, seconds, 0)
-    infer_s, train_s = float(plan.infer_s), float(plan.train_s)  # type: ignore[arg-type]
+    infer_s, train_s = [float(plan.infer_s)], [float(plan.train_s)]  # type: ignore[arg-type]
     return run_as(limits, infer_s, train_s, times_s, seconds, max_latency_s)
 
 
 def run_as(
     plan: Plan,
-    infer_s: float,
-    train_s: float,
+    infer_s: Sequence[float],
+    train_s: Sequence[float],
     times_s: Sequence[float],
     seconds: float,
     max_latency_s: float = np.inf,
 ) -> AsRun:
-    """Run the scheduler of serve-and-train on arrivals `times_s`, for `seconds`."""
-    clock = _PlayedClock()
+    """Run the scheduler of serve-and-train on arrivals `times_s`, for `seconds`.
+
+    `infer_s`, `train_s`: times of single mini-batches, of which each that runs takes one at random:
+    the scheduler leaves room for the longest of the latest, so their scatter counts
+    """
+    clock, drawn = _PlayedClock(), random.Random(0)
 
     def serve() -> None:
-        clock.sleep_until(clock.now() + infer_s)
+        clock.sleep_until(clock.now() + drawn.choice(infer_s))
 
     def train() -> None:
-        clock.sleep_until(clock.now() + train_s)
+        clock.sleep_until(clock.now() + drawn.choice(train_s))
 
-    log = Interleaver(plan, serve, train, [train_s], clock).run(times_s, seconds)
+    log = Interleaver(plan, serve, train, train_s, clock).run(times_s, seconds)
     waits_s = np.array(log.end_s) - np.array(log.arrival_s)
     refused = np.array(log.refused, bool)
     served = waits_s[np.isfinite(waits_s)]

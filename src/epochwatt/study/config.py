@@ -296,6 +296,11 @@ class Device(Closed):
     idle_s: float = Field(
         60, ge=0, description="how long a board's idle power is measured in each mode, s; 0: never"
     )
+    check_memory: bool = Field(
+        True,
+        description="refuse a run that will not fit into memory, by a forecast, before it is "
+        "measured; false: run it anyway",
+    )
     storage: dict[str, Storage] = Field(min_length=1, description="media; the first is the default")
     power_modes: dict[str, PowerMode] = Field(
         min_length=1,

@@ -252,6 +252,7 @@ def machine_settings(factors: Factors, device: Device) -> Document:
         "storage": device.storage[factors["storage"]].model_dump(exclude={"title"}),
         "power_source": device.power_source if device.board else "none",
         "settle": device.settle.model_dump() if device.settle else None,
+        "check_memory": device.check_memory,
     }
 
 

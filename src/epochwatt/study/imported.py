@@ -12,8 +12,6 @@ from epochwatt.board.records import files
 from epochwatt.board.records.record_shapes import FACTORS
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.records.shapes import TEXT, WHOLE, WORD
-from epochwatt.epochs.collect import write_tables
-from epochwatt.epochs.telemetry import read_all
 from epochwatt.errors import ConfigError, DamagedError, RecordError
 from epochwatt.study.runs import MEASURED, Run
 
@@ -89,6 +87,9 @@ def write_own_tables(folder: Path, runs: Iterable[Run], results: Path) -> list[P
 
     Raises RecordError: a record is damaged; it stays where it is.
     """
+    from epochwatt.epochs.collect import write_tables  # here: a list of runs needs no numpy
+    from epochwatt.epochs.telemetry import read_all
+
     paths = []
     for run in runs:
         records, run_results = RunFolder(str(folder), run.id), results / run.id

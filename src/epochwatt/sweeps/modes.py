@@ -1,18 +1,21 @@
 """Modes of a sweep, as they are named, set and computed with, and what its jobs are told."""
 
+from __future__ import annotations
+
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from epochwatt.board.records import files
 from epochwatt.board.records.shapes import Document
 from epochwatt.columns import CLOCKS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class SweepMode(NamedTuple):
@@ -34,6 +37,8 @@ class SweepMode(NamedTuple):
 
 def mode_rows(modes: Iterable[SweepMode]) -> NDArray[np.float64]:
     """Return modes as numbers, shape (n, 5): `SweepMode` and the whole GPU; NaN: left alone."""
+    import numpy as np
+
     rows = [[math.nan if part is None else float(part) for part in mode] + [1.0] for mode in modes]
     return np.array(rows, float).reshape(-1, len(CLOCKS) + 1)
 

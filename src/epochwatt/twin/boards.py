@@ -7,21 +7,23 @@ import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-import numpy as np
 import yaml
-from numpy.typing import NDArray
 
 from epochwatt import columns
 from epochwatt.board.device.kinds import KINDS
 from epochwatt.errors import ConfigError
 from epochwatt.study.yaml_files import FAST, refuse_deep
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 FILE = "boards.yaml"
 SAMPLES = "samples.yaml"
 
-Array: TypeAlias = float | NDArray[np.floating[Any]]  # a number, or one per configuration
+Array: TypeAlias = "float | NDArray[np.floating[Any]]"  # a number, or one per configuration
 Values: TypeAlias = Mapping[str, float]  # parameters by name
 Factors: TypeAlias = Mapping[str, Any]  # of a run by name, as the run table has them
 T = TypeVar("T")
@@ -29,6 +31,8 @@ T = TypeVar("T")
 
 def number(value: Array) -> float:
     """Return the number of the one configuration that there is; ValueError when there are more."""
+    import numpy as np
+
     return float(np.squeeze(value))
 
 

@@ -14,6 +14,7 @@ from epochwatt.counting.kernel_counts import (
     KernelCounts,
     generic_kernel_counts,
     load_kernel_counts,
+    write_kept_counts,
 )
 from epochwatt.errors import EpochwattError
 from epochwatt.study.config import WorkloadRow
@@ -76,8 +77,11 @@ def network_of(
     path, works = counts_path(model, task), twin.inferred if task == "infer" else twin.works
     if model in works:
         return Network(works[model], twin.samples[dataset], f"kernel counts: {path}")
+    work, is_kept = _count_or_load(model, task, rows)
     source = f"kernels counted just now; to keep the counts: .venv/bin/snakemake {path}"
-    return Network(_count_or_load(model, task, rows), twin.samples[dataset], source)
+    if is_kept:
+        source = "kernel counts that come with epochwatt, as there is no torch"
+    return Network(work, twin.samples[dataset], source)
 
 
 def _by_totals(totals: Mapping[str, float]) -> Network:
@@ -96,11 +100,14 @@ def _by_totals(totals: Mapping[str, float]) -> Network:
     return Network(work, samples, f"{source} (slow)")
 
 
-def _count_or_load(model: str, task: str, rows: Mapping[str, WorkloadRow]) -> KernelCounts:
+def _count_or_load(
+    model: str, task: str, rows: Mapping[str, WorkloadRow]
+) -> tuple[KernelCounts, bool]:
     """Count the kernels of a network now, with torch in some seconds, or load them from `CACHE`.
 
     Counts of networks of this package are cached under a digest of what they depend on: this code,
-    the networks, the versions of torch. Raises EpochwattError: there is no torch.
+    the networks, the versions of torch. Without torch they are those that come with the package,
+    which the second value says. Raises ConfigError: it has none of this network and task.
     """
     try:
         cached = None
@@ -112,14 +119,14 @@ def _count_or_load(model: str, task: str, rows: Mapping[str, WorkloadRow]) -> Ke
             digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
             cached = CACHE / f"{model}-{task}-{digest}.json"
             if cached.is_file():
-                return load_kernel_counts(str(cached))
+                return load_kernel_counts(str(cached)), False
         from epochwatt.counting.count_workload import network_factors, write_workload
-    except ModuleNotFoundError as error:
-        path = counts_path(model, task)
-        raise EpochwattError(
-            f"{path} does not exist, and this Python has no {error.name} to make it",
-            do=f"run .venv/bin/snakemake {path} where there is torch, and copy the file here",
-        ) from None
+    except ModuleNotFoundError:
+        own = {"network": {}} if rows[model].build else {}
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/{model}.json"
+            write_kept_counts({"model": model, **own}, path, task, "fp32")
+            return load_kernel_counts(path), True
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/{model}.json"
         write_workload(network_factors(model, rows), path, task)
@@ -127,4 +134,4 @@ def _count_or_load(model: str, task: str, rows: Mapping[str, WorkloadRow]) -> Ke
             with suppress(OSError):  # of a checkout that may not be written to
                 cached.parent.mkdir(parents=True, exist_ok=True)
                 files.write_bytes(str(cached), Path(path).read_bytes())
-        return load_kernel_counts(path)
+        return load_kernel_counts(path), False

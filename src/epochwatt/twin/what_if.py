@@ -14,7 +14,9 @@ import numpy as np
 
 from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.published.numbers import DEFAULTS, DEVICE_DEFAULTS, Fact
+from epochwatt.study.config import Device
 from epochwatt.study.devices import Devices
+from epochwatt.sweeps.other_power import NOTHING_ELSE, PACED, OtherPower
 from epochwatt.text import aligned, counted
 from epochwatt.twin import nearest, resources
 from epochwatt.twin.boards import Clocks, number
@@ -56,7 +58,8 @@ class Answer:
     # each setting that differs, by its field of `Question`: the default with this change alone, and
     # what was asked without it
     changes: Mapping[str, tuple[Side, Side]]
-    least: Side  # what was asked in the listed power mode that costs least energy
+    listed: Sequence[Side]  # what was asked in each listed power mode
+    other: OtherPower  # that counts as energy besides
     twin: Twin  # all boards, with the clocks of their modes
     source: str  # where the network's counts come from
     out_of_memory: bool  # the network did not fit on this board in the papers
@@ -69,6 +72,7 @@ def what_if_lines(
     totals: Mapping[str, float],
     settings: Mapping[str, Any],
     run: str | None = None,
+    other: OtherPower = NOTHING_ELSE,
     root: Path = Path(),
 ) -> list[str]:
     """Answer a what-if question: simulate one epoch and return the lines for the terminal.
@@ -81,6 +85,7 @@ def what_if_lines(
     settings : fields of `Question` that are not to be the default
     run : of somebody's own loop, in place of a network (`roofline.find_run`); its settings are the
         default
+    other : what draws power besides, for the power mode of least energy
 
     Raises EpochwattError: a name that does not exist, or a configuration that cannot run.
     """
@@ -99,9 +104,7 @@ def what_if_lines(
 
         loop = own_loop(run, twin.boards[name], twin.parameters)
     network = network_of(model, totals, twin, root) if loop is None else loop.network
-    # the paper's default of the board, else the first values of its device file
-    first = {"storage": next(iter(file.storage)), "power_mode": next(iter(file.power_modes))}
-    usual = {**first, **DEFAULTS, **DEVICE_DEFAULTS.get(name, {})}
+    usual = usual_settings(name, file)
     if loop is not None:
         usual |= {"num_workers": loop.seen.num_workers, "batch_size": int(loop.seen.batch_size)}
     keys = ("storage", "num_workers", "batch_size", "power_mode", "dvfs")
@@ -111,28 +114,33 @@ def what_if_lines(
     question = question._replace(power_mode=mode)
     twin = replace(twin, modes={**twin.modes, name: {**twin.modes[name], mode: clocks}})
     with np.errstate(over="ignore"):  # an endless epoch is refused below
-        request = _simulate(question, twin, network)
-        usually = _simulate(default, twin, network)
+        request = simulate(question, twin, network)
+        usually = simulate(default, twin, network)
         changes: dict[str, tuple[Side, Side]] = {}
         for key in Question._fields:
             asked, usual_value = getattr(question, key), getattr(default, key)
             if asked != usual_value:
-                alone = _simulate(default._replace(**{key: asked}), twin, network)
-                without = _simulate(question._replace(**{key: usual_value}), twin, network)
+                alone = simulate(default._replace(**{key: asked}), twin, network)
+                without = simulate(question._replace(**{key: usual_value}), twin, network)
                 changes[key] = (alone, without)
         listed = [
-            _simulate(question._replace(power_mode=m), twin, network) for m in twin.modes[name]
+            simulate(question._replace(power_mode=m), twin, network) for m in twin.modes[name]
         ]
-    least = min(listed, key=lambda side: number(side.epoch.energy_wh))
     _check_sizes(request, twin.parameters)
     if loop is not None:
-        free = _simulate(question, twin, loop.without_loading)
-        answer = Answer(request, request, {}, least, twin, network.source, False, root)
+        free = simulate(question, twin, loop.without_loading)
+        answer = Answer(request, request, {}, listed, other, twin, network.source, False, root)
         return _own_loop_lines(answer, free, loop)
     too_large = model in file.out_of_memory
     return answer_lines(
-        Answer(request, usually, changes, least, twin, network.source, too_large, root)
+        Answer(request, usually, changes, listed, other, twin, network.source, too_large, root)
     )
+
+
+def usual_settings(name: str, file: Device) -> dict[str, Any]:
+    """Return the paper's default of a board, else the first values of its device file."""
+    first = {"storage": next(iter(file.storage)), "power_mode": next(iter(file.power_modes))}
+    return {**first, **DEFAULTS, **DEVICE_DEFAULTS.get(name, {})}
 
 
 def mode_of(mode: str, twin: Twin, device: str) -> tuple[str, Clocks]:
@@ -164,7 +172,7 @@ def mode_of(mode: str, twin: Twin, device: str) -> tuple[str, Clocks]:
     return next((label for label, listed in modes.items() if listed == clocks), mode), clocks
 
 
-def _simulate(q: Question, twin: Twin, network: Network) -> Side:
+def simulate(q: Question, twin: Twin, network: Network) -> Side:
     """Simulate a configuration; return it with its epoch."""
     clocks = Clocks(*(float(n) for n in twin.clocks(q.device, q.power_mode)))
     parts = (twin.boards[q.device], network.work, network.samples)
@@ -254,7 +262,7 @@ def answer_lines(answer: Answer) -> list[str]:
         "",
         *_comparison(answer),
         "",
-        _least_energy(answer),
+        *_least_energy(answer),
         "",
         *_one_by_one(answer),
         *_bottleneck_lines(answer.request, answer.twin.parameters),
@@ -369,19 +377,38 @@ def _comparison(answer: Answer) -> list[str]:
     return aligned(rows)
 
 
-def _least_energy(answer: Answer) -> str:
-    """Return the listed power mode of least energy, and what it costs in time."""
-    now, least = answer.request, answer.least
-    mode = least.question.power_mode
-    if mode == now.question.power_mode:
-        return f"least energy of the board's listed power modes: {mode}, this one"
-    energy, time = (
-        _signed(100.0 * (number(getattr(least.epoch, n)) / number(getattr(now.epoch, n)) - 1.0))
-        for n in ("energy_wh", "e2e_s")
-    )
-    return (
-        f"least energy of the board's listed power modes: {mode}, energy {energy} %, time {time} %"
-    )
+def _least_energy(answer: Answer) -> list[str]:
+    """Return the listed power mode of least energy, what it costs in time, and whether it idles."""
+    other, now = answer.other, answer.request
+    deadline_s = math.inf if other.deadline_s is None else other.deadline_s
+
+    def time_s(side: Side) -> float:
+        return number(side.epoch.e2e_s)
+
+    def energy_j(side: Side) -> float:
+        return other.energy_j(time_s(side), 3600 * number(side.epoch.energy_wh) / time_s(side))
+
+    in_time = [side for side in answer.listed if time_s(side) <= deadline_s]
+    title = "least energy of the board's listed power modes"
+    if not in_time:
+        fastest = min(answer.listed, key=time_s)
+        mode = fastest.question.power_mode
+        return [f"{title}: none within {deadline_s:g} s; {mode} takes {time_s(fastest):.4g} s"]
+    least = min(in_time, key=energy_j)
+    words = f"{title}: {least.question.power_mode}"
+    if least.question.power_mode == now.question.power_mode:
+        words += ", this one"
+    else:
+        ratios = energy_j(least) / energy_j(now), time_s(least) / time_s(now)
+        energy, time = (_signed(100.0 * (ratio - 1.0)) for ratio in ratios)
+        words += f", energy {energy} %, time {time} %"
+    paced = [energy_j(side) for side in in_time if time_s(side) > PACED * deadline_s]
+    if other.idle_w and time_s(least) <= PACED * deadline_s:
+        words += "; racing to idle: it ends early"
+        if paced:
+            more = 100.0 * (min(paced) / energy_j(least) - 1.0)
+            words += f", and one that just meets the deadline costs {more:.1f} % more"
+    return [words]
 
 
 def _signed(value: float) -> str:

@@ -64,12 +64,17 @@ def test_two_steady_streams_never_wait_longer_than_the_formula_says(rates, sizes
 def test_played_arrivals_wait_as_the_scheduler_lets_them():
     plan = Plan(10, 2, 1, 20)
     # complete at 0.2, 0.4 and 0.9: the second waits for nothing, the third is served at once
-    played = run_as(plan, 0.05, 0.1, [0.1, 0.2, 0.3, 0.4, 0.8, 0.9], 1.0, 0.16)
+    played = run_as(plan, [0.05], [0.1], [0.1, 0.2, 0.3, 0.4, 0.8, 0.9], 1.0, 0.16)
     assert played.p99_s == pytest.approx(0.15)
     assert played.share_late == 0
     assert played.throughput_per_s == pytest.approx(4 / 1.05)  # the last one ends late
-    late = run_as(plan, 0.05, 0.1, [0.1, 0.2, 0.3, 0.4, 0.8, 0.9], 1.0, 0.14)
+    late = run_as(plan, [0.05], [0.1], [0.1, 0.2, 0.3, 0.4, 0.8, 0.9], 1.0, 0.14)
     assert late.share_late == 0.5
+    # beside a mini-batch that may take longer the gap of 0.15 s is left empty
+    often = run_as(plan, [0.05], [0.1, 0.16], np.arange(0.1, 60, 0.1).tolist(), 60.0)
+    seldom = run_as(plan, [0.05], [0.1], np.arange(0.1, 60, 0.1).tolist(), 60.0)
+    assert seldom.throughput_per_s == pytest.approx(5, rel=0.01)
+    assert often.throughput_per_s < 0.7 * seldom.throughput_per_s
 
 
 # -- the study's plans -----------------------------------------------------------------------------

@@ -169,6 +169,7 @@ class TestMachine:
             "storage": {"root": "data/", "mount": "/", "block_device": "vd"},
             "power_source": "sysfs",
             "settle": settle,
+            "check_memory": True,
         }
         assert run.python == ("/usr/bin/python3",)
         assert run.data_root == "data"

@@ -82,6 +82,35 @@ def test_parts_add_up(ask, here):
             assert sum(of_parts) == pytest.approx(total, rel=2e-3)
 
 
+def test_the_listed_mode_of_least_energy_counts_the_rest_and_idling_until_a_deadline(
+    ask, here, twin
+):
+    words = ("--device", "agx", *BY_TOTALS)
+    costs = {}
+    for mode in twin.modes["agx"]:
+        rows = table(ask(*words, "--power-mode", mode)[1])
+        costs[mode] = rows["epoch s"][0], 3600 * rows["energy Wh"][0]
+    times_s = sorted(time_s for time_s, _ in costs.values())
+    deadline_s = times_s[-2] + 1
+
+    def said(*more):
+        lines = ask(*words, *more)[1].splitlines()
+        return next(line for line in lines if line.startswith("least energy of"))
+
+    def least(cost):
+        return f"modes: {min(costs, key=lambda mode: cost(*costs[mode]))}"
+
+    assert least(lambda time_s, joule: joule) in said()
+    assert least(lambda time_s, joule: joule + 90 * time_s) in said("--rest-w", "90")
+    assert least(lambda time_s, joule: (time_s > times_s[2], joule)) in said(
+        "--max-epoch-s", str(times_s[2] + 1)
+    )
+    idle = said("--max-epoch-s", str(deadline_s), "--idle-w", "1")
+    assert least(lambda time_s, joule: (time_s > deadline_s, joule - time_s)) in idle
+    assert "racing to idle: it ends early, and one that just meets the deadline costs" in idle
+    assert "none within 1 s" in said("--max-epoch-s", "1")
+
+
 def test_each_of_several_changes_is_told_alone_and_left_out(ask, here):
     changes = {
         "storage hdd": ("--storage", "hdd"),
@@ -131,10 +160,13 @@ def test_known_network_without_counts_is_counted_here_and_now(ask, here, monkeyp
     shutil.rmtree(here / ".cache")
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "epochwatt.counting.count_workload", raising=False)
-    status, _, err = ask("--device", "agx", "--model", "lenet")
+    status, kept, _ = ask("--device", "agx", "--model", "lenet")
+    assert status == 0
+    assert "kernel counts that come with epochwatt" in kept
+    assert table(kept) == table(out)
+    status, _, err = ask("--device", "agx", "--model", "resnet50")
     assert status == 1
-    assert "lenet.json does not exist, and this Python has no torch to make it" in err
-    assert "  do: run .venv/bin/snakemake results/twin/workloads/lenet.json where there" in err
+    assert "counting resnet50 (train, fp32) needs torch, which this Python has not" in err
 
 
 def test_it_says_how_far_the_question_is_from_what_was_published(ask, counted, golden):

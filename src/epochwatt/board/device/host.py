@@ -6,7 +6,7 @@ import platform
 import re
 import resource
 import sys
-from typing import Iterator, List, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
 from epochwatt.board.records.shapes import Document
 
@@ -115,28 +115,60 @@ def memory_limits() -> List[str]:
         soft = resource.getrlimit(limit)[0]
         if soft != resource.RLIM_INFINITY:
             limits.append(f"`ulimit -{letter}` is {soft // 1024} ({in_bytes(soft)})")
-    least = min(_cgroup_limits(), default=None)
+    least = min((group.limit for group in memory_groups()), default=None)
     if least is not None and least < 1024 * _meminfo_kib("MemTotal"):
         limits.append(f"its control group (container, service or job) has {in_bytes(least)}")
     return limits
 
 
-def _cgroup_limits() -> Iterator[int]:
-    """Yield the limits of memory of the control groups that this process is in, bytes."""
+class MemoryGroup(NamedTuple):
+    """A control group with a limit of memory that this process is in; bytes."""
+
+    limit: int
+    used: int  # without what is kept of files, which the kernel takes back
+    kills: int  # of its processes, for want of memory
+
+
+def memory_groups() -> List[MemoryGroup]:
+    """Return the control groups of this process that have a limit of memory, outermost first."""
+    groups = []
     for row in _read("/proc/self/cgroup").splitlines():
         _, controllers, path = row.split(":", 2)
         if controllers == "":
-            top, name = "/sys/fs/cgroup", "memory.max"
+            top, names = "/sys/fs/cgroup", ("memory.max", "memory.current", "memory.events")
         elif "memory" in controllers.split(","):
-            top, name = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+            top = "/sys/fs/cgroup/memory"
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.oom_control")
         else:
             continue
         parts = path.strip("/").split("/")
         # in a container the path may be that outside of it, and the top the container's own
         for n in range(len(parts) + 1):
-            text = _read(os.path.join(top, *parts[:n], name)).strip()
-            if text.isdigit():
-                yield int(text)
+            folder = os.path.join(top, *parts[:n])
+            limit, used, events = (_read(os.path.join(folder, name)) for name in names)
+            if not limit.strip().isdigit():
+                continue
+            stat = _read(os.path.join(folder, "memory.stat"))
+            prefix = "" if controllers == "" else "total_"
+            of_files = sum(_number(f"{prefix}{kind}_file", stat) for kind in ("active", "inactive"))
+            held = int(used) - of_files if used.strip().isdigit() else 0
+            groups.append(MemoryGroup(int(limit), max(0, held), _number("oom_kill", events)))
+    return groups
+
+
+def _number(key: str, content: str) -> int:
+    """Return the number behind a key at the beginning of a line; 0: there is none."""
+    match = re.search(f"^{key} ([0-9]+)$", content, re.MULTILINE)
+    return int(match.group(1)) if match else 0
+
+
+def free_memory() -> int:
+    """Return how much memory a new process may take: of the machine and its control groups, bytes.
+
+    What the page cache holds counts as free.
+    """
+    free = [1024 * _meminfo_kib("MemAvailable")]
+    return max(0, min(free + [group.limit - group.used for group in memory_groups()]))
 
 
 def oom_kills() -> Optional[int]:
@@ -146,6 +178,30 @@ def oom_kills() -> Optional[int]:
     """
     match = re.search("^oom_kill ([0-9]+)$", _read("/proc/vmstat"), re.MULTILINE)
     return int(match.group(1)) if match else None
+
+
+def oom_message() -> str:
+    """Return the kernel's last message on a process that it killed for want of memory.
+
+    Empty: there is none, or this user may not read its log.
+    """
+    messages = []
+    try:
+        log = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return ""
+    try:
+        while True:
+            try:
+                messages.append(os.read(log, 8192).decode("utf-8", "replace"))
+            except BrokenPipeError:  # overwritten meanwhile
+                continue
+    except OSError:  # all is read
+        pass
+    finally:
+        os.close(log)
+    killed = [re.search(r"Killed process \d+ \(.*?anon-rss:\d+kB", text) for text in messages]
+    return next((match.group(0) for match in reversed(killed) if match), "")
 
 
 def in_bytes(n: int) -> str:

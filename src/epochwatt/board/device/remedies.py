@@ -20,7 +20,7 @@ from epochwatt.board.device import host
 SOFTWARE = "docs/how-to/jetson-torch.md"
 _MEMORY = (
     "end other programs, turn off the desktop, add swap on a disk that is not measured, or take a "
-    "smaller batch_size and fewer num_workers"
+    "smaller batch_size and fewer num_workers (epochwatt fit says what fits)"
 )
 MORE_SHARED_MEMORY = (
     "in a container: --shm-size=2g; else: sudo mount -o remount,size=2G /dev/shm; or num_workers: 0"
@@ -203,8 +203,18 @@ def _explain_kill(oom_kills_before: Optional[int]) -> Tuple[str, str]:
     n_kills = oom_kills - (oom_kills_before or 0)
     if n_kills > 0:
         since = "since the machine was started" if oom_kills_before is None else "meanwhile"
-        cause = f"it was killed; {since} the kernel killed {n_kills} for want of memory"
-        return "; ".join([cause, *host.memory_limits()]), _MEMORY
+        cause = (
+            "it was killed by the kernel's OOM killer, for want of memory "
+            f"(which ended {n_kills} {since})"
+        )
+        details = host.memory_limits()
+        kills = max((group.kills for group in host.memory_groups()), default=0)
+        if kills:
+            details.append(f"which has lost {kills} so")
+        message = host.oom_message()
+        if message:
+            details.append(f"the kernel's log: {message}")
+        return "; ".join([cause, *details]), _MEMORY
     return (
         "it was killed, but not by the kernel for want of memory, which would count it",
         "look for who did it (dmesg), then start again",

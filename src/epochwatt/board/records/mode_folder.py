@@ -15,14 +15,15 @@ sweep keeps what is measured.
 
 import os
 import re
-from typing import List, Mapping, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, List, Mapping, NamedTuple
 
 from epochwatt.board.records import checksums, files, record_shapes
 from epochwatt.board.records.run_folder import MeasuredFolder, Sums, read_telemetry, write_record
 from epochwatt.board.records.shapes import Document
 from epochwatt.columns import CLOCKS
+
+if TYPE_CHECKING:
+    import numpy as np
 
 RECORD = "mode.json"
 _NAME = re.compile(r"mode-c[^-]+(-[^-]+){3}$")
@@ -66,7 +67,7 @@ class SweepFolder(ModeFolders):
 
     shape, owner = record_shapes.MODE, "sweep"
 
-    def finish(self, mode: Mapping[str, float], meta: Document, minibatch_s: np.ndarray) -> None:
+    def finish(self, mode: Mapping[str, float], meta: Document, minibatch_s: "np.ndarray") -> None:
         """Complete the attempt at a mode with its times, (n, 3) s (see `complete`)."""
         whole = dict(meta, checksums=checksums.SUMS)
         self.complete(mode, lambda folder: write_record(folder, whole, minibatch_s, name=RECORD))

@@ -24,15 +24,26 @@ import re
 import shutil
 import time
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
-
-import numpy as np
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+)
 
 from epochwatt import columns
 from epochwatt.board.records import checksums, files, record_shapes, shapes
 from epochwatt.board.records.samples import names_cut
 from epochwatt.board.records.shapes import Document
 from epochwatt.errors import DamagedError, RecordError
+
+if TYPE_CHECKING:
+    import numpy as np  # at run time where it is used: the workflow's start reads no array
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +62,7 @@ class EpochRecord(NamedTuple):
     """Record of an epoch, or of a mode of a sweep."""
 
     meta: Document  # record.json
-    minibatch_s: np.ndarray  # (n, 3) float32: wait, copy, compute
+    minibatch_s: "np.ndarray"  # (n, 3) float32: wait, copy, compute
     telemetry: Document  # telemetry.json, the sampler's statistics; empty: none
     folder: str  # where the samples lie (records.samples)
 
@@ -273,7 +284,7 @@ class RunFolder(MeasuredFolder):
             files.write_json(os.path.join(attempt, ATTEMPT), note)
         return earlier
 
-    def finish(self, epoch: int, meta: Document, minibatch_s: np.ndarray) -> None:
+    def finish(self, epoch: int, meta: Document, minibatch_s: "np.ndarray") -> None:
         """Complete the attempt with its times, (n, 3) s, and delete the checkpoint before it.
 
         The epoch's own checkpoint already lies in `attempt_path(epoch)`. Raises as `complete`.
@@ -347,6 +358,8 @@ def read_arrays(path: str, meta: Document, sums: Sums) -> EpochRecord:
     Raises RecordError: a file cannot be read, or contradicts the record; DamagedError: it is
     missing or was altered.
     """
+    import numpy as np
+
     array_path = os.path.join(path, MINIBATCHES)
     content = checksums.read_checked(array_path, sums)
     if hashlib.sha256(content).hexdigest() != meta["minibatches_sha256"]:
@@ -371,7 +384,7 @@ def read_telemetry(path: str, sums: Sums) -> Document:
 def write_record(
     folder: str,
     meta: Document,
-    minibatch_s: np.ndarray,
+    minibatch_s: "np.ndarray",
     durable: bool = True,
     name: str = RECORD,
 ) -> Document:
@@ -379,6 +392,8 @@ def write_record(
 
     `durable`: as for `files.write_bytes`; `name`: of the record's file. Raises OSError.
     """
+    import numpy as np
+
     buffer = io.BytesIO()  # numpy's own writer drops the errno of a full disk
     np.save(buffer, minibatch_s.astype(np.float32), allow_pickle=False)
     content = buffer.getvalue()
@@ -414,14 +429,14 @@ def check_meta(meta: Any, path: str, run: str, epoch: int) -> None:
     RunFolder("", run).check_owner(meta, path, epoch)
 
 
-def check_minibatches(minibatch_s: np.ndarray, meta: Document, path: str) -> None:
+def check_minibatches(minibatch_s: "np.ndarray", meta: Document, path: str) -> None:
     """Raise RecordError where mini-batch times differ from the record in shape, type or sum."""
     shape = (meta["n_minibatches"], len(columns.MINIBATCH_COLUMNS))
-    if minibatch_s.shape != shape or minibatch_s.dtype != np.float32:
+    if minibatch_s.shape != shape or minibatch_s.dtype != "float32":
         raise RecordError(
             f"{path} holds {minibatch_s.dtype} {minibatch_s.shape}, the record says float32 {shape}"
         )
-    sums = minibatch_s.sum(axis=0, dtype=np.float64)
+    sums = minibatch_s.sum(axis=0, dtype="float64")
     for name, total in zip(columns.MINIBATCH_COLUMNS, sums):
         # written so that NaN is refused, too
         if not abs(total - meta[name]) <= SUM_TOLERANCE_S + SUM_TOLERANCE * meta[name]:

@@ -14,6 +14,8 @@ from epochwatt.board.records.shapes import Document
 from epochwatt.board.training import cifar, idx
 from epochwatt.board.training.dataset_files import (
     MANIFEST,
+    MNIST_IMAGES,
+    MNIST_LABELS,
     REMAKE,
     check_size,
     read_checked,
@@ -27,8 +29,6 @@ from epochwatt.errors import ConfigError, DataError
 
 __all__ = ["MANIFEST", "check_size", "open_dataset", "read_checked"]  # also of own data formats
 
-MNIST_IMAGES = "train-images-idx3-ubyte"
-MNIST_LABELS = "train-labels-idx1-ubyte"
 CIFAR_BATCHES = tuple(f"data_batch_{i}" for i in range(1, 6))
 
 

@@ -8,6 +8,7 @@ from epochwatt.board.records.shapes import ANY_KEY, COUNT, OBJECT, TEXT, Documen
 from epochwatt.errors import DataError, RecordError
 
 MANIFEST = "manifest.json"
+MNIST_IMAGES, MNIST_LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
 _FILE = {"bytes": COUNT, "sha256": TEXT}
 _MANIFEST = {"recipe": OBJECT, "files": {ANY_KEY: _FILE}, "n_samples": COUNT}
 REMAKE = "remove the folder and start again; the data set is then made anew"

@@ -23,6 +23,7 @@ from epochwatt.board.training import arithmetic, checkpoint, timing
 from epochwatt.board.training.data import dataset_paths, open_dataset
 from epochwatt.board.training.loaders import TimedMinibatches, make_loader
 from epochwatt.board.training.loop import run_epoch
+from epochwatt.board.training.memory_check import check_memory
 from epochwatt.board.training.observation import (
     EpochObserver,
     circumstances,
@@ -89,18 +90,20 @@ class Session:
         if factors["torch_threads"]:
             torch.set_num_threads(factors["torch_threads"])
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        arithmetic.check(factors, self.device)
-        self.gpu = gpu_of(self.device, torch)
         if self.device.type == "cpu" and machine.backend == "jetson":
             log.warning("training runs on the CPU: %s", remedies.in_full(why_none(torch)))
         self.source, self.manifest = open_dataset(data_root, factors)
+        self.workload = workload_of(factors)
+        if not folder.has(0):
+            check_memory(factors, self.workload, machine, self.device.type == "cuda")
+        arithmetic.check(factors, self.device)
+        self.gpu = gpu_of(self.device, torch)
         paths = dataset_paths(data_root, factors, self.manifest)
         for data_folder in {os.path.dirname(os.path.realpath(path)) for path in paths}:
             machine.check_medium(data_folder)
         in_memory = getattr(self.source, "in_memory", False)
         power = self._power_source()
         self.monitor = EpochObserver(paths, in_memory, factors, machine, self.gpu, power)
-        self.workload = workload_of(factors)
         self.transform = transform_of(self.workload, factors)
         self.trainer: Optional[Trainer] = None
         self.trained_epoch = -1  # the epoch after which the trainer's weights stand

@@ -154,18 +154,21 @@ class Played(Bench):
         """
         place = self._place[mode]
         shown = self._shown.get(place, 0)
-        rest = self._repeats[place][min(shown, self._n_shown(place)) :]
+        rest = self._repeats[place][min(shown, self.n_shown(place)) :]
         if len(rest):
             return rest, True
         return np.array([self._repeat(place, shown)]), False
 
-    def _n_shown(self, place: int) -> int:
+    def n_shown(self, place: int) -> int:
         """Return how many repeats of the table are shown at most."""
         return max(len(self._repeats[place]) - 1, 1)
 
+    def shown(self, place: int) -> Numbers:
+        """Return the repeats that are shown, (k, 2)."""
+        return self._repeats[place][: self.n_shown(place)]
+
     def _repeat(self, place: int, number: int) -> tuple[float, float]:
-        n_shown = self._n_shown(place)
-        shown = self._repeats[place][:n_shown]
+        n_shown, shown = self.n_shown(place), self.shown(place)
         if number < n_shown:
             time_s, power_w = shown[number].tolist()
             return time_s, power_w

@@ -9,9 +9,9 @@ from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.open_data.read import find_tables
 from epochwatt.prediction.profile.bench import Bench, replayed, simulated
 from epochwatt.prediction.profile.board_bench import Board
-from epochwatt.prediction.profile.search import MAX_RISK, Goal, Profile
+from epochwatt.prediction.profile.search import ENDLESS_S, MAX_RISK, Goal, Profile
 from epochwatt.prediction.recommend.command import run_prefix
-from epochwatt.prediction.registry import load_method
+from epochwatt.prediction.registry import RECOMMENDED, load_method
 from epochwatt.published.numbers import DEFAULTS
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
@@ -19,9 +19,10 @@ from epochwatt.study.settings import CONFIG
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.sweeps.config import SweepEntry
+from epochwatt.sweeps.other_power import OtherPower
 from epochwatt.sweeps.table import load_sweep
 
-METHOD = "utilisation"  # where --method is not given: docs/how-to/profile-a-board.md has the scores
+BESIDE = "physical"  # chooses together with it where few runs are allowed
 
 
 @dataclass(frozen=True)
@@ -30,16 +31,43 @@ class Request:
 
     device: str | None  # a file of config/devices/, or that and one of its instances: `agx-d1`
     model: str | None  # a row of config/workloads.yaml
-    max_minutes: float  # of board time
+    max_minutes: float | None = None  # of board time
+    max_runs: int | None = None
     max_power_w: float | None = None
-    objective: str = "time"
+    max_time_s: float | None = None  # of the work
+    objective: str | None = None  # None: time, or energy where only time is limited
     max_risk: float = MAX_RISK  # highest probability that the next measurement breaks the limit
+    idle_w: float = 0.0  # power of a board that idles, until `max_time_s` is over
+    rest_w: float = 0.0  # power of what the sensor does not see
     backend: str | None = None  # where modes are run; None: where the device's file says first
     replay: str | None = None  # sweep whose table plays the board
     storage: str | None = None
     workers: int | None = None
     batch_size: int | None = None
-    method: str = METHOD
+    method: str = RECOMMENDED
+
+    @property
+    def goal(self) -> Goal:
+        """Goal of the search. Raises ConfigError: limits or powers that do not go together."""
+        limits_time_alone = self.max_time_s is not None and self.max_power_w is None
+        objective = self.objective or ("energy" if limits_time_alone else "time")
+        if self.max_minutes is None and self.max_runs is None:
+            raise ConfigError("a search without an end", do="add --max-minutes or --max-runs")
+        if objective != "energy" and (self.idle_w or self.rest_w):
+            raise ConfigError(
+                "--idle-w and --rest-w count in an energy", do="add --objective energy"
+            )
+        if self.idle_w and self.max_time_s is None:
+            raise ConfigError("--idle-w counts until a deadline", do="add --max-time-s")
+        return Goal(
+            objective,
+            self.max_power_w,
+            ENDLESS_S if self.max_minutes is None else 60 * self.max_minutes,
+            self.max_risk,
+            self.max_runs,
+            self.max_time_s,
+            OtherPower(self.rest_w, self.idle_w, self.max_time_s),
+        )
 
 
 def profile_of(
@@ -49,10 +77,10 @@ def profile_of(
 
     Raises EpochwattError: a name or number that cannot be, or a board that is not at hand.
     """
-    method = load_method(request.method, root)
+    method, goal = load_method(request.method, root), request.goal
     bench = _board(request, root, say) if request.replay is None else _replayed(request, root)
-    goal = Goal(request.objective, request.max_power_w, 60 * request.max_minutes, request.max_risk)
-    return Profile(bench, goal, method)
+    beside = [load_method(BESIDE, root)] if request.method == RECOMMENDED else []
+    return Profile(bench, goal, method, beside=beside)
 
 
 def _replayed(request: Request, root: Path) -> Bench:
@@ -125,7 +153,8 @@ def _board(request: Request, root: Path, say: Callable[[str], None]) -> Bench:
     }
     first = {"backend": backend, "device": name, "instance": "first", "storage": "first"}
     limit = "" if request.max_power_w is None else f"-{request.max_power_w:g}w"
-    question = f"profile-{run_prefix({**first, **workload})}-{request.objective}{limit}"
+    limit += "" if request.max_time_s is None else f"-{request.max_time_s:g}s"
+    question = f"profile-{run_prefix({**first, **workload})}-{request.goal.objective}{limit}"
     question = question.lower().replace("_", ".").replace("+", "")  # the name of its files
     sweep, reason = load_sweep(question, validated(SweepEntry, entry, "epochwatt profile"), root)
     if reason is not None:

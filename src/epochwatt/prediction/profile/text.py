@@ -7,7 +7,7 @@ from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.profile.bench import Bench, Measured, Played
 from epochwatt.prediction.profile.board_bench import Board
-from epochwatt.prediction.profile.search import TIME_OVER, Profile
+from epochwatt.prediction.profile.search import ENDLESS_S, TIME_OVER, Profile
 from epochwatt.prediction.recommend.recommend import Estimate
 from epochwatt.prediction.recommend.text import percent
 from epochwatt.text import aligned, answer_origin, counted
@@ -23,13 +23,21 @@ MODE_WIDTH = 50
 def asked_lines(profile: Profile) -> list[str]:
     """Return what is asked, and the heading of the lines that follow."""
     bench, goal = profile.bench, profile.goal
-    limit = ""
+    asked = [AIMS[goal.objective]]
     if goal.max_power_w is not None:
-        limit = f"; power at most {goal.max_power_w:g} W, risk at most {percent(goal.max_risk)}"
-    minutes = "board time" if isinstance(bench, Board) else "minutes that a board would take"
+        asked.append(f"power at most {goal.max_power_w:g} W, risk at most {percent(goal.max_risk)}")
+    if goal.max_time_s is not None:
+        asked.append(f"time at most {_in_unit(goal.max_time_s, bench):g} {_unit(bench)}")
+    other = {"idling until then": goal.other.idle_w, "rest": goal.other.rest_w}
+    asked += [f"{what} {watts:g} W" for what, watts in other.items() if watts]
+    if goal.max_s != ENDLESS_S:
+        minutes = "board time" if isinstance(bench, Board) else "minutes that a board would take"
+        asked.append(f"{minutes} at most {goal.max_s / 60:g}")
+    if goal.max_runs is not None:
+        asked.append(f"at most {counted(goal.max_runs, 'runs')}")
     return [
         f"{answer_origin(bench.provenance)}: modes of {bench.title}, one after the other",
-        f"asked     {AIMS[goal.objective]}{limit}; {minutes} at most {goal.max_s / 60:g}",
+        f"asked     {'; '.join(asked)}",
         f"modes     {len(bench.modes):,}; method {profile.method.name}",
         "",
         f"{'':3} {'mode':{MODE_WIDTH}} {_unit(bench):>8} {'W':>7} {'min':>6}  best so far",
@@ -38,13 +46,15 @@ def asked_lines(profile: Profile) -> list[str]:
 
 def mode_line(profile: Profile, run: Measured) -> str:
     """Return the line of a mode that was run."""
-    best, bench = profile.best, profile.bench
+    best, bench, goal = profile.best, profile.bench, profile.goal
     unit = _unit(bench)
     so_far = "none surely keeps the limit yet"
     if best is not None and best.mode == run.mode:
         so_far = "this one" + (f", {counted(best.n, 'times')} run" if best.n > 1 else "")
     elif best is not None:
         so_far = f"{_in_unit(best.time_s, bench):.4g} {unit}{_watts(best)}"
+        if goal.objective == "energy":
+            so_far += f", {goal.aim(best):.4g} J"
     power = "-" if math.isnan(run.power_w) else f"{run.power_w:.2f}"
     if not run.valid:
         so_far += f" (does not count: {run.flags})"
@@ -73,6 +83,7 @@ def answer_lines(profile: Profile, command: str) -> list[str]:
     counting = profile.modes()
     if best is not None:
         lines += [f"take      {described(best.mode, bench)}", "", *_outlook(profile, best)]
+        lines += _beside_fastest(profile, best)
         if isinstance(bench, Played):
             lines += ["", _checked(profile, bench, best)]
     elif not profile.measured:
@@ -81,6 +92,11 @@ def answer_lines(profile: Profile, command: str) -> list[str]:
         flags = sorted({flag for run in profile.measured for flag in run.flags.split()})
         lines.append(f"answer    none: no mode that was run counts ({', '.join(flags)})")
         lines.append("          what these flags mean: docs/reference/columns.md")
+    elif not any(map(profile.goal.in_time, counting)):
+        fastest = min(counting, key=lambda run: run.time_s)
+        words = f"{_in_unit(fastest.time_s, bench):.4g} {_unit(bench)}"
+        lines.append("answer    none: no mode that was run is as fast as asked")
+        lines.append(f"          the fastest took {words}, {described(fastest.mode, bench)}")
     else:
         least = min(counting, key=lambda run: run.power_w)
         words = f"{least.power_w:.4g} W, in {described(least.mode, bench)}"
@@ -105,6 +121,8 @@ def _outlook(profile: Profile, best: Measured) -> list[str]:
     bench, goal = profile.bench, profile.goal
     unit = _unit(bench)
     names = {"time_s": f"time {unit}", "power_w": "power W", "energy_j": "energy J"}
+    if goal.other.idle_w or goal.other.rest_w:
+        names["energy_j"] += ", all that counts"
     work = f"one {bench.work}" if bench.work == "mini-batch" else bench.work
     times = "" if best.n == 1 else f", mean of {best.n}"
     seen = "in the table" if bench.provenance == "public" else bench.provenance
@@ -134,6 +152,27 @@ def _outlook(profile: Profile, best: Measured) -> list[str]:
             f"beside the first one (--max-risk {min(risks[ranked[0]] + 0.005, 0.5):.2g})"
         )
     return lines
+
+
+def _beside_fastest(profile: Profile, best: Measured) -> list[str]:
+    """Return what the mode of least energy costs in time, and whether it ends early and idles."""
+    goal = profile.goal
+    if goal.objective != "energy":
+        return []
+    fastest = min(profile.kept(), key=lambda run: run.time_s)
+    lines = []
+    if fastest != best:
+        lines.append(
+            f"{100 * (1 - goal.aim(best) / goal.aim(fastest)):.2g} % less energy and "
+            f"{100 * (best.time_s / fastest.time_s - 1):.2g} % more time than the fastest that was "
+            f"run, {described(fastest.mode, profile.bench)}"
+        )
+    if (saves := profile.racing_saves()) is not None:
+        lines.append(
+            "racing to idle wins: to end early and idle until the deadline; a mode that just meets "
+            f"it is expected to cost {100 * saves:.2g} % more"
+        )
+    return ["", *lines] if lines else []
 
 
 def _checked(profile: Profile, bench: Played, best: Measured) -> str:

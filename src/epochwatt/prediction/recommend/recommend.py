@@ -11,19 +11,19 @@ allowed, each mode must be safer than that.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.analysis.pareto import pareto_front
-from epochwatt.columns import unit
+from epochwatt.columns import CLOCKS, unit
 from epochwatt.prediction.data.modes import Board, Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.data.observations import PROCESSES
 from epochwatt.prediction.models.residual_gp import distances
 from epochwatt.prediction.models.times_power import sample_both
 from epochwatt.prediction.predictor import LEVEL, Predictor, bounds
+from epochwatt.sweeps.other_power import PACED, OtherPower
 from epochwatt.text import counted
 
 LEAST_MODES = 4  # as many as the paper profiles; with fewer the model is little but belief
@@ -35,7 +35,12 @@ AS_EXPECTED = 0.5  # the risk at which expected values keep the budgets
 # about 1 % (SIGMETRICS 2023, section 5.4). A mode of which one repeat is known is not known better.
 # What a sensor is off by all the time is not in it.
 REPEAT_SD = 0.01
-PACED = 0.95  # of a deadline, from which on a mode just meets it
+# How many times below the lowest profiled memory clock a mode may be. What memory costs hides
+# behind other parts at high clocks: from four modes, times at a quarter of the lowest clock and
+# below were half off in the median, and intervals of 90 % held half of them (synthetic boards whose
+# times differ by a factor of 16 to 47).
+REACH = 2.0
+MEMORY = CLOCKS.index("emc_mhz")
 STRICTER = tuple(0.5**n for n in range(7))  # than what is allowed, of each mode
 OPTIONS = {  # budget -> option of the command
     name: f"--max-{name.replace('_', '-')}" for name in ("power_w", "epoch_s", "energy_wh")
@@ -92,7 +97,9 @@ class Recommendation:
     estimates: Mapping[str, Estimate]  # epoch_s and, with a model of power, power_w, energy_wh
     risks: Mapping[str, float]  # as of `Choice`
     extrapolated: tuple[str, ...]  # parts of the mode that lie outside all profiled modes
-    n_modes: int  # of the board
+    fixed: tuple[str, ...]  # parts that are the same in all profiled modes, and so in the answer
+    n_modes: int  # that were considered
+    n_out_of_reach: int  # that were not, for their low memory clock
     n_within: int
     # modes that none beats in both time and energy, the fastest first; budgets left aside; none
     # without a model of power
@@ -132,7 +139,7 @@ def recommend(
     level : of the intervals
     max_risk : highest probability that the budget of power is broken; None: `MAX_RISK`, or the
         safest mode where none is as safe; `AS_EXPECTED`: expected values keep the budgets
-    idle_w : power while nothing runs, until the limit of time is reached (`counted_w`)
+    idle_w : power while nothing runs, until the limit of time is reached (`OtherPower`)
     rest_w : power of what the sensor does not see
     """
     needing = [] if objective == "time" else [f"the objective {objective}"]
@@ -144,10 +151,16 @@ def recommend(
             allowed=f"--objective time and {OPTIONS['epoch_s']}",
         )
     models = [on_steps(board, model) for model in (time, power) if model is not None]
+    fixed = _fixed_parts(models)
     modes = board.all_modes()
+    for part, value in fixed.items():
+        modes = modes[modes[:, part] == value]
+    lowest_mhz = max(float(model.trained_on[:, MEMORY].min()) for model in models) / REACH
+    n_out_of_reach = int((modes[:, MEMORY] < lowest_mhz).sum())
+    modes = modes[modes[:, MEMORY] >= lowest_mhz]
     fits = [model.fits(modes) for model in models]
     expected = _with_energy(*(fit.mean(1) for fit in fits))
-    extra_w = counted_w(rest_w, idle_w, "epoch_s" in budgets)
+    extra_w = OtherPower(rest_w, idle_w).per_s_w
     choice = best_mode(modes, expected, models[0].trained_on, objective, budgets, extra_w)
     choice = choice._replace(risks=_risks(choice, models, modes, fits, objective, budgets))
     costs, is_safe = None, True
@@ -198,7 +211,9 @@ def recommend(
         estimates=estimates,
         risks=choice.risks,
         extrapolated=tuple(name for name, part, a, b in parts if not a <= part <= b),
+        fixed=tuple(Mode._fields[part] for part in fixed),
         n_modes=len(modes),
+        n_out_of_reach=n_out_of_reach,
         n_within=choice.n_within,
         front=tuple(front),
         costs=costs,
@@ -206,6 +221,16 @@ def recommend(
         least=_least_energy(modes, expected, budgets, extra_w),
         racing_saves=_racing_saves(expected, budgets, idle_w + rest_w, idle_w),
     )
+
+
+def _fixed_parts(models: Sequence[Predictor]) -> dict[int, float]:
+    """Return number -> value of the parts of a mode that are the same in all profiled modes.
+
+    Nothing is known of what another value does, so none is recommended.
+    """
+    profiled = np.concatenate([model.trained_on for model in models])
+    parts = enumerate(profiled.T[: len(CLOCKS)])
+    return {part: float(values[0]) for part, values in parts if not np.ptp(values)}
 
 
 def _racing_saves(
@@ -288,16 +313,6 @@ def _aim(objective: str, expected: Expected, extra_w: float = 0.0) -> Numbers:
     return {"time": epoch_s, "energy": energy_wh, "edp": epoch_s * energy_wh}[objective]
 
 
-def counted_w(rest_w: float, idle_w: float, has_deadline: bool) -> float:
-    """Return the power that counts besides that of the mode while it runs.
-
-    What the sensor does not see draws `rest_w`: a slow mode keeps it on for longer. Up to a
-    deadline it is on anyway, and what is seen idles at `idle_w` after the work: each second that a
-    mode takes costs its power less that. What is the same for all modes is left out.
-    """
-    return -idle_w if has_deadline else rest_w
-
-
 def _risks(
     choice: Choice,
     models: Sequence[Predictor],
@@ -347,23 +362,23 @@ def safe_mode(
     takes the safest one. Raises PredictionError: none is safe enough, the predictor of power knows
     no intervals, or `max_risk` is not above 0 and up to 0.5.
     """
-    from scipy.special import ndtr  # slow to import
+    from scipy.special import stdtr, stdtrit  # slow to import
 
     if not 0 < max_risk <= 0.5:
         raise PredictionError(
             f"a risk of {max_risk:g}", allowed="above 0, up to 0.5; 0.05 is one answer in twenty"
         )
     within = np.ones(len(modes), bool) if within is None else within
-    mean, sd = power.log_normal(modes)
-    sd = np.hypot(sd, REPEAT_SD)
+    mean, sd = power.log_t(modes)
+    sd = np.hypot(power.chosen * sd, REPEAT_SD)
     limit = float(np.log(max_power_w + over_w))
-    risks = np.where(within, ndtr((mean - limit) / sd), np.inf)
+    risks = np.where(within, stdtr(power.free, (mean - limit) / sd), np.inf)
     seconds, watts = _as_many([time.fits(modes), power.fits(modes)])
     aims = _aim(objective, _with_energy(seconds, watts), extra_w)
     allowed, of_choices = max_risk, 0.0
     for part in STRICTER:
         allowed = part * max_risk
-        far = NormalDist().inv_cdf(1 - allowed) * sd[:, None]
+        far = float(stdtrit(power.free, 1 - allowed)) * sd[:, None]
         safe = (np.log(watts) + far <= limit) & within[:, None]
         places = np.where(safe, aims, np.inf).argmin(0)[safe.any(0)]
         of_choices = float(risks[places].mean()) if len(places) else 0.0

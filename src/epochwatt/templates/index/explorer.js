@@ -55,6 +55,10 @@
     const inside = cost.map((_, n) => n).filter((n) => cost[n] <= limit);
     return inside.sort((a, b) => goal[a] - goal[b] || cost[a] - cost[b] || a - b)[0] ?? -1;
   }
+  // Energy, Wh, with what draws power besides, W: as sweeps/other_power.py.
+  const PACED = 0.95; // of a deadline, from which on a mode just meets it
+  const counted = (row, rest, idle, deadline) => row.energy_wh
+    + (idle ? idle * (deadline - row.e2e_s) + rest * deadline : rest * row.e2e_s) / 3600;
   const LANCZOS = [0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059,
     12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7];
   function logGamma(x) {
@@ -381,7 +385,9 @@
     const current = latest("budget");
     const [limited, least] = [$("x-limited").value, $("x-least").value];
     const all = budgetRows(), among = all.filter((row) => row[limited] !== null && row[least] !== null);
-    field = { rows: among, limited, least, cost: among.map((row) => row[limited]), goal: among.map((row) => row[least]), n: all.length };
+    const watts = (id, isShown) => { $(id).parentElement.hidden = !isShown; return isShown ? Math.max(0, Number($(id).value) || 0) : 0; };
+    const rest = watts("x-rest", least === "energy_wh"), idle = watts("x-idle", least === "energy_wh" && limited === "e2e_s");
+    field = { rows: among, limited, least, rest, idle, cost: among.map((row) => row[limited]), n: all.length };
     $("x-unit").textContent = unit(limited);
     const usable = among.length > 0 && limited !== least;
     for (const id of ["x-range", "x-limit"]) $(id).disabled = !usable;
@@ -395,8 +401,9 @@
     }
     const [low, high] = [Math.min(...field.cost), Math.max(...field.cost)];
     if (!(limitOf() >= low && limitOf() <= high)) setLimit(low + 0.5 * (high - low), false); else setLimit(limitOf(), false);
+    field.goal = among.map((row) => (rest || idle ? counted(row, rest, idle, limitOf()) : row[least]));
     const onFront = front(field.cost, field.goal), isFront = new Set(onFront);
-    const values = among.map((row, n) => ({ ...point(row, limited, least), mode: String(row.power_mode), front: isFront.has(n) }));
+    const values = among.map((row, n) => ({ ...point(row, limited, least), y: field.goal[n], mode: String(row.power_mode), front: isFront.has(n) }));
     labelled(values, $("x-budget-chart").clientWidth - 110, narrow() ? 250 : 340);
     const scale = (costs) => ({ domain: [Math.min(...costs), Math.max(...costs)], zero: false, padding: 22, nice: false });
     const x = { field: "x", type: "quantitative", title: axisTitle(limited), scale: scale(field.cost), axis: { format: ",.6~g", tickCount: narrow() ? 4 : 8 } };
@@ -425,6 +432,7 @@
     const sets = all.length - among.length;
     $("x-budget-note").textContent = `${groupTitle(among)}. Line and blue marks: the Pareto front, the modes that no other beats in both ${word(limited)} and ${word(least)}. `
       + `Ring: the best within the budget. ${among[0].kind === "measured" ? "Measured." : KINDS[among[0].kind][0].toUpperCase() + KINDS[among[0].kind].slice(1) + "."}`
+      + (rest ? ` ${rest} W of the rest of the board count as energy.` : "") + (idle ? ` From the end of the epoch to the budget the board idles at ${idle} W.` : "")
       + (sets ? ` ${sets} runs without these numbers are left out.` : "");
     answer();
   }
@@ -439,8 +447,12 @@
       $("x-answer").textContent = `None of ${among.length} settings stays within ${within}; the least is ${quantity(limited, among[first][limited])}, ${modeName(among[first], among)}, ${KINDS[among[0].kind]}.`;
       return;
     }
-    const row = among[n], numbers = ["e2e_s", "energy_wh", "power_mean_w"].filter((name) => row[name] !== null).map((name) => quantity(name, row[name]));
-    $("x-answer").textContent = `${COSTS[least]} within ${within}: ${modeName(row, among)}, ${numbers.join(", ")}, ${KINDS[row.kind]}. ${where}; best of ${field.cost.filter((c) => c <= limit).length} settings within the budget, of ${among.length}.`;
+    const { rest, idle, goal } = field, row = among[n], numbers = ["e2e_s", "energy_wh", "power_mean_w"].filter((name) => row[name] !== null).map((name) => quantity(name, row[name]));
+    if (rest || idle) numbers.push(`${quantity("energy_wh", goal[n])} with all that counts`);
+    const paced = among.map((_, m) => m).filter((m) => field.cost[m] > PACED * limit && field.cost[m] <= limit).map((m) => goal[m]);
+    const races = idle && row.e2e_s <= PACED * limit && paced.length
+      ? ` Racing to idle wins: what just meets the budget costs ${number(100 * (Math.min(...paced) / goal[n] - 1))} % more.` : "";
+    $("x-answer").textContent = `${COSTS[least]} within ${within}: ${modeName(row, among)}, ${numbers.join(", ")}, ${KINDS[row.kind]}.${races} ${where}; best of ${field.cost.filter((c) => c <= limit).length} settings within the budget, of ${among.length}.`;
   }
 
   // -- two runs ---------------------------------------------------------------------------------
@@ -609,9 +621,11 @@
       const [low, high] = [Math.min(...field.cost), Math.max(...field.cost)], at = Number($("x-range").value);
       setLimit(at === 400 ? high : low + (at / 400) * (high - low), true);
       if (at === 400) $("x-limit").value = String(high); // all of them, however the number is rounded
-      answer();
+      moved();
     };
-    $("x-limit").onchange = () => { setLimit(limitOf(), false); answer(); };
+    const moved = () => (field.idle ? drawBudget() : answer()); // idling takes the energy up to the budget
+    $("x-limit").onchange = () => { setLimit(limitOf(), false); moved(); };
+    for (const id of ["x-rest", "x-idle"]) $(id).onchange = drawBudget;
     buildSettings();
 
     const full = rows.filter((row) => row.n_epochs), a = (full.find((row) => row.kind === "measured") ?? full[0])?.run;

@@ -12,9 +12,18 @@ from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.prediction.data.modes import Mode, PredictionError, as_rows
 from epochwatt.prediction.profile.bench import Measured, Played
 from epochwatt.prediction.profile.command import Request, profile_of
-from epochwatt.prediction.profile.search import FREE, Goal, Profile, scatter_of, search
+from epochwatt.prediction.profile.search import (
+    ENDLESS_S,
+    FREE,
+    Goal,
+    Profile,
+    scatter_of,
+    search,
+)
+from epochwatt.prediction.profile.text import answer_lines
 from epochwatt.prediction.recommend.recommend import REPEAT_SD
 from epochwatt.prediction.registry import load_method
+from epochwatt.sweeps.other_power import OtherPower
 
 MODES = as_rows(
     [
@@ -90,6 +99,60 @@ def test_no_answer_breaks_the_limit_and_no_profile_the_time(seed, rough, share, 
     else:
         assert profile.best.power_w < limit_w
         assert profile.goal.aim(profile.best) == min(map(profile.goal.aim, kept))
+
+
+def energy_goal(n_runs=10, deadline_s=None, **watts):
+    """Return the goal of least energy."""
+    other = OtherPower(deadline_s=deadline_s, **watts)
+    return Goal("energy", None, ENDLESS_S, max_runs=n_runs, max_time_s=deadline_s, other=other)
+
+
+@pytest.mark.parametrize("watts", [{}, {"rest_w": 30.0}])
+def test_least_energy_is_found_in_ten_runs_with_what_draws_power_besides(method, watts):
+    """The rest of a board draws power for as long as a mode takes: faster modes win."""
+    profile = Profile(bench(), energy_goal(**watts), method)
+    search(profile)
+    energy_j = TIME_S * (POWER_W + watts.get("rest_w", 0.0))
+    best = profile.bench.place(profile.best.mode)
+    assert energy_j[best] <= 1.03 * energy_j.min()
+    assert (len(profile.ran), profile.stop) == (10, "10 runs were allowed")
+    assert TIME_S[best] <= TIME_S[(TIME_S * POWER_W).argmin()]
+    text = "\n".join(answer_lines(profile, ""))
+    assert f"{energy_j[best]:.4g}" in text
+    assert ("all that counts" in text) == bool(watts)
+
+
+def test_until_a_deadline_idling_counts_and_racing_to_idle_is_said(method):
+    for idle_w, wins in ((1.0, True), (9.0, False)):
+        deadline_s = float(np.quantile(TIME_S, 0.7))
+        profile = Profile(bench(), energy_goal(14, deadline_s, idle_w=idle_w), method)
+        search(profile)
+        total_j = TIME_S * POWER_W + (deadline_s - TIME_S) * idle_w
+        total_j[deadline_s < TIME_S] = np.inf
+        best = profile.bench.place(profile.best.mode)
+        assert total_j[best] <= 1.03 * total_j.min()
+        races = TIME_S[best] <= 0.95 * deadline_s
+        assert ("racing to idle wins" in "\n".join(answer_lines(profile, ""))) == races
+        assert races == wins
+    hurried = Profile(bench(), energy_goal(10, 0.5 * float(TIME_S.min())), method)
+    search(hurried)
+    assert hurried.best is None
+    assert "no mode that was run is as fast as asked" in "\n".join(answer_lines(hurried, ""))
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        ({}, "a search without an end"),
+        ({"max_runs": 9, "rest_w": 2.0}, "count in an energy"),
+        ({"max_runs": 9, "objective": "energy", "idle_w": 2.0}, "until a deadline"),
+    ],
+)
+def test_powers_and_ends_that_do_not_go_together_are_refused(asked, problem):
+    with pytest.raises(ConfigError, match=problem):
+        _ = Request(None, None, **asked).goal
+    assert Request(None, None, max_runs=9, max_time_s=1.0).goal.objective == "energy"
+    assert Request(None, None, 10.0, max_power_w=1.0).goal.objective == "time"
 
 
 def test_what_a_mode_has_no_further_repeat_of_is_drawn_with_the_scatter_of_the_others():

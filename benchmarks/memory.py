@@ -1,0 +1,209 @@
+"""Check forecasts of memory against real training: `python -m benchmarks memory`.
+
+20 networks, with batch size, precision, optimiser, checkpointing and accumulation drawn. Each
+trains in processes of its own on the CPU: under torch's profiler, whose peak of allocated bytes
+counts, and free of it, whose largest resident memory counts, with glibc's malloc as it is and with
+its threshold fixed. `python -m benchmarks memory_limits` trains ten of them within the limit of a
+control group, as on a small board.
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from benchmarks.memory_steps import NETWORKS, manner_of, subject
+from benchmarks.results import REPOSITORY, Result, Row, at_most, write_tables
+from epochwatt.board.training import allocated, resident
+from epochwatt.board.training.resident import MIB, MMAP_THRESHOLD
+from epochwatt.errors import EpochwattError
+from epochwatt.memory import fit
+
+FOLDER = REPOSITORY / "benchmarks/tables/memory"
+SLOW = {"bert": 4, "convnext_tiny": 8, "swin_t": 8, "vit_b_16": 8, "densenet121": 8}
+SMALL_MIB = 50  # below it one part in a hundred is less than a page of code
+FIXED = {"MALLOC_MMAP_THRESHOLD_": str(MMAP_THRESHOLD)}
+LIMITED = ("lenet", "mobilenet", "resnet18", "resnet50", "ssdlite", "lstm", "squeezenet1_1")
+LIMITED += ("efficientnet_b0", "densenet121", "gpt2")
+
+
+def draw(seed: int = 0, each: int = 2) -> list[dict[str, Any]]:
+    """Draw cases, `each` of every network."""
+    draws = random.Random(seed)
+    sizes = (1, 2, 4, 8, 16, 32)
+    return [
+        {
+            "network": name,
+            "batch_size": draws.choice([n for n in sizes if n <= SLOW.get(name, 32)]),
+            "precision": draws.choice(["fp32", "bf16"]),
+            "optimiser": draws.choice(list(allocated.STATES)),
+            "checkpointing": draws.random() < 0.5,
+            "accumulate": draws.choice([1, 1, 2]),
+        }
+        for name in NETWORKS
+        for _ in range(each)
+    ]
+
+
+def in_process(task: str, case: dict[str, Any], group: str = "", **environment: str) -> Any:
+    """Run a task of `memory_steps` in a process of its own; None: the kernel killed it.
+
+    `group`: folder of a control group that it joins
+    """
+
+    def join() -> None:
+        if group:
+            Path(group, "cgroup.procs").write_text(str(os.getpid()))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.memory_steps", task, json.dumps(case)],
+        env={**os.environ, **environment},
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=join,
+    )
+    if done.returncode == -9:
+        return None
+    if done.returncode:
+        raise EpochwattError(f"{case} failed", found=done.stderr.strip().split("\n")[-1])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@contextmanager
+def limited(n_bytes: int) -> Iterator[str]:
+    """Yield the folder of a control group below this process's own, with a limit of memory.
+
+    Raises EpochwattError: this user, or this machine, permits none.
+    """
+    rows = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    own = next((path for _, names, path in rows if "memory" in names.split(",")), None)
+    name = "memory.limit_in_bytes"
+    top = "/sys/fs/cgroup/memory"
+    if own is None:
+        own, name, top = rows[-1][2], "memory.max", "/sys/fs/cgroup"
+    folder = Path(f"{top}{own}", f"epochwatt-{os.getpid()}")
+    try:
+        folder.mkdir()
+    except OSError as error:
+        raise EpochwattError(f"no control group can be made here: {error}") from None
+    try:
+        try:
+            Path(folder, name).write_text(str(n_bytes))
+        except OSError as error:
+            raise EpochwattError(f"no limit of memory can be set here: {error}") from None
+        yield str(folder)
+    finally:
+        folder.rmdir()
+
+
+def checked(case: dict[str, Any]) -> dict[str, Any]:
+    """Return a case with forecasts and what was seen, MiB and %."""
+    made = allocated.forecast(subject(case["network"]), case["batch_size"], manner_of(case))
+    row: dict[str, Any] = {**case, "allocated_mib": made.peak / MIB}
+    row["profiler_mib"] = in_process("profiled", case)["peak"] / MIB
+    for name, threshold, environment in (("default", None, {}), ("fixed", MMAP_THRESHOLD, FIXED)):
+        need = resident.need_of(
+            made,
+            resident.CPU,
+            threshold=threshold,
+            has_libraries=allocated.has_libraries(manner_of(case)),
+        )
+        row[f"resident_{name}_mib"] = (need.total - need.in_flight) / MIB
+        seen = in_process("watched", case, **environment)
+        row[f"rss_{name}_mib"] = seen["peak"] / MIB
+        row["rss_before_mib"] = seen["before"] / MIB
+    return row
+
+
+def with_errors(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the errors of the forecasts, %."""
+    for error, ours, theirs in (
+        ("allocated_error_pct", "allocated_mib", "profiler_mib"),
+        ("default_error_pct", "resident_default_mib", "rss_default_mib"),
+        ("fixed_error_pct", "resident_fixed_mib", "rss_fixed_mib"),
+    ):
+        rows[error] = 100.0 * (rows[ours] / rows[theirs] - 1.0)
+    return rows
+
+
+def run(quick: bool) -> Result:
+    """Forecast and train all cases; write their table."""
+    cases = draw()[:: 10 if quick else 1]
+    rows = with_errors(pd.DataFrame([checked(case) for case in cases]))
+    if not quick:
+        write_tables(FOLDER, {"steps": rows.round(2)})
+    large = rows[rows.profiler_mib > SMALL_MIB]
+    made = [
+        Row(
+            "forecast of allocated bytes, error",
+            list(large.allocated_error_pct.abs()),
+            "%",
+            2,
+            at_most(1),
+        ),
+        Row(
+            "forecast of resident memory, error",
+            list(rows.default_error_pct.abs()),
+            "%",
+            2,
+            at_most(5),
+        ),
+        Row(
+            "the same, malloc's threshold fixed",
+            list(rows.fixed_error_pct.abs()),
+            "%",
+            2,
+            at_most(5),
+        ),
+    ]
+    return Result(made)
+
+
+def within_limit(case: dict[str, Any], limit_mib: float) -> dict[str, Any]:
+    """Train the largest batch size that `fit` names within a limit, and the one that it says dies.
+
+    Returns both sizes and whether each came to its end.
+    """
+    manner = manner_of(case)
+
+    def need(batch_size: int) -> resident.Need:
+        made = allocated.forecast(subject(case["network"]), batch_size, manner)
+        libraries = allocated.has_libraries(manner)
+        return resident.need_of(made, resident.CPU, has_libraries=libraries)
+
+    largest, killed = fit.bounds(need, resident.CPU, int(limit_mib * MIB), first=8)
+    with limited(int(limit_mib * MIB)) as group:
+        trains, lives = (
+            in_process("watched", {**case, "batch_size": size}, group) is not None
+            for size in (largest, killed)
+        )
+    found = {"limit_mib": limit_mib, "largest": largest, "trains": trains}
+    return {**case, **found, "killed": killed, "lives": lives}
+
+
+def limits(quick: bool) -> Result:
+    """Train within the limit of a control group what `fit` says fits, and what it says does not."""
+    draws = random.Random(0)
+    cases = [
+        {"network": name, "optimiser": draws.choice(["sgd", "adam"])}
+        for name in LIMITED[: 1 if quick else None]
+    ]
+    rows = pd.DataFrame([within_limit(case, draws.choice([1200.0, 1500.0])) for case in cases])
+    if not quick:
+        write_tables(FOLDER, {"limits": rows})
+    trains, dies = list(rows.trains.astype(float)), list(1.0 - rows.lives)
+    return Result(
+        [
+            Row("share of the named batch sizes that train", trains, "", 2),
+            Row("share of those beyond that die", dies, "", 2),
+        ]
+    )

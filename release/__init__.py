@@ -1,0 +1,1 @@
+"""Versions, the artifact and the paper: what strangers install, rerun and cite."""

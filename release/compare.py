@@ -1,0 +1,51 @@
+"""Compare a rerun with the archive: `python compare.py results rerun/results`."""
+
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+DIGITS = 9  # other processors round the last digits otherwise
+NUMBER = re.compile(rb"-?\d+\.\d+(?:e[+-]?\d+)?")
+TEXTS = {".csv", ".json", ".txt", ".svg", ".html"}
+OTHER = re.compile(r"index\.html|summary\.txt")  # name the machine, the folder and the versions
+
+
+def main(reference, rerun):
+    """Print how many files are equal, and name those that are not; return 1 if there are any."""
+    counts = Counter()
+    for path in sorted(path for path in reference.rglob("*") if path.is_file()):
+        name = str(path.relative_to(reference))
+        if OTHER.fullmatch(name):
+            continue
+        found = compare(path, rerun / name)
+        counts[found] += 1
+        if found not in (EQUAL, ROUNDED):
+            print(f"  {name}: {found}")
+    for found, count in counts.most_common():
+        print(f"{count:5d} files {found}")
+    return int(counts.total() != counts[EQUAL] + counts[ROUNDED] or not counts)
+
+
+EQUAL, ROUNDED = "equal byte by byte", f"equal in all numbers to {DIGITS} digits"
+
+
+def compare(reference, rerun):
+    """Say how a file differs from that of the archive."""
+    if not rerun.exists():
+        return "not made"
+    one, other = reference.read_bytes(), rerun.read_bytes()
+    if one == other:
+        return EQUAL
+    if reference.suffix in TEXTS and rounded(one) == rounded(other):
+        return ROUNDED
+    return "DIFFERENT"
+
+
+def rounded(content):
+    """Return a text with its numbers rounded."""
+    return NUMBER.sub(lambda number: b"%.*g" % (DIGITS, float(number.group())), content)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))
