@@ -345,6 +345,7 @@ def schedule(**options: Any) -> int:
     epochwatt schedule --train mobilenet --infer resnet50 --rate 30 --max-latency-ms 300
         --max-power-w 30 --tables modes.csv
     """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # more cost twice the CPU time
     from epochwatt.schedule.question import Request, answer_lines, find_answer
 
     result = find_answer(Request(**options))

@@ -22,6 +22,8 @@ from epochwatt.sweeps.config import SweepEntry
 from epochwatt.sweeps.other_power import OtherPower
 from epochwatt.sweeps.table import load_sweep
 
+BESIDE = "physical"  # chooses together with it where few runs are allowed
+
 
 @dataclass(frozen=True)
 class Request:
@@ -77,7 +79,8 @@ def profile_of(
     """
     method, goal = load_method(request.method, root), request.goal
     bench = _board(request, root, say) if request.replay is None else _replayed(request, root)
-    return Profile(bench, goal, method)
+    beside = [load_method(BESIDE, root)] if request.method == RECOMMENDED else []
+    return Profile(bench, goal, method, beside=beside)
 
 
 def _replayed(request: Request, root: Path) -> Bench:

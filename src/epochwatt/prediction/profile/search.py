@@ -9,6 +9,9 @@ not wait for more modes once each costs more than it can gain.
 One measurement says little about the next one, and the best of many that lie just below a limit is
 one that was lucky. So a mode is an answer only where the next measurement breaks the limit with a
 probability of `max_risk` at most (`power_risks`), and it is run again until that is clear.
+
+Where few runs are allowed (`Goal.max_runs`), none is left to explore with: the strongest mode comes
+first and each of its parts lowered alone, then whatever several methods together expect to be best.
 """
 
 import math
@@ -40,6 +43,7 @@ SHARE_FIRST = 0.5  # of the time, that the first design may take
 MOST_CANDIDATES = 1500  # of a design, whose search compares each with each
 SHORTLIST = 500  # modes of which it is asked how unsure they are
 HOPEFUL = 1.25  # expected power over the limit, up to which a mode is on that list
+LEAST_KNOBS = 3  # parts that vary, from which on each is lowered alone where runs are few
 N_VERIFIED = 12  # candidates in a row that are no better: what is left is not, either
 # ASSUME: the mode is for a training that takes this many times what may be spent to find it
 HORIZON = 10.0
@@ -165,6 +169,8 @@ class Profile:
     ran: list[Measured] = field(default_factory=list)  # modes that were run for this one, in order
     n_first: int | None = None  # how many of these were of the first design; None: it has not ended
     since: int = 0  # how many of these there were when the best mode changed last
+    # that choose together with `method` where few runs are allowed
+    beside: Sequence[Method] = ()
     _fitted: tuple[int, Fits] | None = None  # how many modes were known, and their fits
     stop: str = ""  # why no other mode is run, in words; empty: it goes on
 
@@ -387,6 +393,9 @@ def _first_design(profile: Profile) -> list[Mode]:
     n = min(max(N_FIRST - n_known, 0), n_left)
     if profile.goal.max_runs is not None:
         n = min(n, max(profile.goal.max_runs // 2, LEAST_FIRST - n_known), profile.goal.max_runs)
+        if not profile.before and (np.ptp(bench.modes, axis=0) > 0).sum() >= LEAST_KNOBS:
+            return lowered_alone(bench.modes)[:n]
+        n = min(n, LEAST_FIRST)
     if not n:
         return []
     left_s, n_least = profile.left_s, max(min(LEAST_FIRST - n_known, n_left), 1)
@@ -427,6 +436,19 @@ def first_modes(bench: Bench, n_modes: int, already: Sequence[Mode] = ()) -> tup
         chosen = choose_modes(design, n_modes, None, already).modes
     nearest = [int(np.abs(modes - np.array(mode)).sum(1).argmin()) for mode in chosen]
     return tuple(Mode(*modes[place].tolist()) for place in nearest)
+
+
+def lowered_alone(modes: Numbers) -> list[Mode]:
+    """Return the strongest of modes (n, 6), and for each part the one in which it alone is middle.
+
+    The nearest ones that there are, with the whole range of each part as a unit.
+    """
+    high, low, rows = logs(modes).max(0), logs(modes).min(0), logs(modes)
+    varies = np.flatnonzero(high > low)
+    wanted = [high, *(np.where(np.arange(len(high)) == k, (high + low) / 2, high) for k in varies)]
+    units = np.where(high > low, high - low, 1.0)
+    places = [int((((rows - row) / units) ** 2).sum(1).argmin()) for row in wanted]
+    return [Mode(*modes[place].tolist()) for place in dict.fromkeys(places)]
 
 
 # -- the next mode ---------------------------------------------------------------------------------
@@ -493,6 +515,10 @@ def _most_promising(profile: Profile) -> Mode | None:
             profile.stop = "no mode is expected to keep the limit"
             return None
         return Mode(*modes[place].tolist())
+    likely = fit_in[: len(promise.keeps)] & (promise.keeps >= LIKELY)
+    if goal.max_runs is not None and likely.any():
+        expected = _expected_together(profile, modes[: len(likely)])
+        return Mode(*modes[int(np.where(likely, expected, np.inf).argmin())].tolist())
     # candidates that were run since it is the best; the first design does not count
     verified = len(profile.ran) - max(profile.since, profile.n_first or 0) >= N_VERIFIED
     saved_s = gain * HORIZON * goal.max_s
@@ -514,6 +540,27 @@ def _most_promising(profile: Profile) -> Mode | None:
     return None
 
 
+def _expected_together(profile: Profile, modes: Numbers) -> Numbers:
+    """Return the logarithm of the aim in modes (n, 6), the mean of what all methods expect.
+
+    Where one or two parts vary, `method` alone knows their bends best.
+    """
+    rows, fits = profile.bench.observations(profile.modes()), [profile.fits()]
+    varied = {n for n, s in zip(Mode._fields, np.ptp(rows.modes, axis=0), strict=True) if s}
+    for method in profile.beside:
+        if len(varied) >= LEAST_KNOBS and varied <= {*method.parts}:
+            fitted = predictors(method, rows, [rows])
+            fits.append(Fits(fitted[TIME], fitted.get(POWER)))
+    return np.mean([np.log(_expected_aim(fit, modes, profile.goal)) for fit in fits], axis=0)
+
+
+def _expected_aim(fits: Fits, modes: Numbers, goal: Goal) -> Numbers:
+    aim = fits.time.predict(modes)
+    if goal.objective == "energy" and fits.power is not None:
+        aim = np.maximum(goal.other.energy_j(aim, fits.power.predict(modes)), LEAST_SD)
+    return aim
+
+
 def _shortlist(fits: Fits, modes: Numbers, goal: Goal) -> tuple[Numbers, Numbers]:
     """Return the `SHORTLIST` modes (k, 6) most likely to be best, and the expected aim of each.
 
@@ -522,14 +569,12 @@ def _shortlist(fits: Fits, modes: Numbers, goal: Goal) -> tuple[Numbers, Numbers
     """
     if not len(modes):
         return modes, np.empty(0)
-    aim = fits.time.predict(modes)
-    watts = None if fits.power is None else fits.power.predict(modes)
-    if goal.objective == "energy" and watts is not None:
-        aim = goal.other.energy_j(aim, watts)
+    aim = _expected_aim(fits, modes, goal)
     if len(modes) <= SHORTLIST:
         return modes, aim
     excess = np.ones(len(modes))  # of expected power; 1: it may keep the limit
-    if watts is not None and goal.max_power_w is not None:
+    if fits.power is not None and goal.max_power_w is not None:
+        watts = fits.power.predict(modes)
         excess = np.maximum(watts / (HOPEFUL * goal.max_power_w), 1.0)
     first = np.lexsort((aim, excess))[:SHORTLIST]  # by excess, then by aim
     return modes[first], aim[first]
