@@ -3,7 +3,8 @@
 20 networks, with batch size, precision, optimiser, checkpointing and accumulation drawn. Each
 trains in processes of its own on the CPU: under torch's profiler, whose peak of allocated bytes
 counts, and free of it, whose largest resident memory counts, with glibc's malloc as it is and with
-its threshold fixed. Ten of them also train within the limit of a control group, as on a small board.
+its threshold fixed. `python -m benchmarks memory_limits` trains ten of them within the limit of a
+control group, as on a small board.
 """
 
 import json
@@ -23,7 +24,7 @@ from benchmarks.results import REPOSITORY, Result, Row, at_most, write_tables
 from epochwatt.board.training import allocated, resident
 from epochwatt.board.training.resident import MIB, MMAP_THRESHOLD
 from epochwatt.errors import EpochwattError
-from epochwatt.memory.fit import at_least, with_margin
+from epochwatt.memory import fit
 
 FOLDER = REPOSITORY / "benchmarks/tables/memory"
 SLOW = {"bert": 4, "convnext_tiny": 8, "swin_t": 8, "vit_b_16": 8, "densenet121": 8}
@@ -110,7 +111,12 @@ def checked(case: dict[str, Any]) -> dict[str, Any]:
     row: dict[str, Any] = {**case, "allocated_mib": made.peak / MIB}
     row["profiler_mib"] = in_process("profiled", case)["peak"] / MIB
     for name, threshold, environment in (("default", None, {}), ("fixed", MMAP_THRESHOLD, FIXED)):
-        need = resident.need_of(made, resident.CPU, 0, threshold=threshold)
+        need = resident.need_of(
+            made,
+            resident.CPU,
+            threshold=threshold,
+            has_libraries=allocated.has_libraries(manner_of(case)),
+        )
         row[f"resident_{name}_mib"] = (need.total - need.in_flight) / MIB
         seen = in_process("watched", case, **environment)
         row[f"rss_{name}_mib"] = seen["peak"] / MIB
@@ -160,3 +166,44 @@ def run(quick: bool) -> Result:
         ),
     ]
     return Result(made)
+
+
+def within_limit(case: dict[str, Any], limit_mib: float) -> dict[str, Any]:
+    """Train the largest batch size that `fit` names within a limit, and the one that it says dies.
+
+    Returns both sizes and whether each came to its end.
+    """
+    manner = manner_of(case)
+
+    def need(batch_size: int) -> resident.Need:
+        made = allocated.forecast(subject(case["network"]), batch_size, manner)
+        libraries = allocated.has_libraries(manner)
+        return resident.need_of(made, resident.CPU, has_libraries=libraries)
+
+    largest, killed = fit.bounds(need, resident.CPU, int(limit_mib * MIB), first=8)
+    with limited(int(limit_mib * MIB)) as group:
+        trains, lives = (
+            in_process("watched", {**case, "batch_size": size}, group) is not None
+            for size in (largest, killed)
+        )
+    found = {"limit_mib": limit_mib, "largest": largest, "trains": trains}
+    return {**case, **found, "killed": killed, "lives": lives}
+
+
+def limits(quick: bool) -> Result:
+    """Train within the limit of a control group what `fit` says fits, and what it says does not."""
+    draws = random.Random(0)
+    cases = [
+        {"network": name, "optimiser": draws.choice(["sgd", "adam"])}
+        for name in LIMITED[: 1 if quick else None]
+    ]
+    rows = pd.DataFrame([within_limit(case, draws.choice([1200.0, 1500.0])) for case in cases])
+    if not quick:
+        write_tables(FOLDER, {"limits": rows})
+    trains, dies = list(rows.trains.astype(float)), list(1.0 - rows.lives)
+    return Result(
+        [
+            Row("share of the named batch sizes that train", trains, "", 2),
+            Row("share of those beyond that die", dies, "", 2),
+        ]
+    )

@@ -6,6 +6,7 @@ a checkout may be published under that tag, as `.github/workflows/release.yml` a
 
 import argparse
 import datetime
+import hashlib
 import re
 import subprocess
 import sys
@@ -23,6 +24,7 @@ NUMBERS = {  # file -> its line with the number of the version
 HEAD = "## [Unreleased]"
 NEW_HEAD = f"{HEAD}\n\n### Affects the results\n\n### Affects the workflow\n\n"
 PLACEHOLDER = "PLACEHOLDER"  # of authors
+SECTIONS = "release/changelog-sections.txt"  # what `digests` gave when the last version was cut
 
 
 def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
@@ -101,6 +103,7 @@ def cut(version: str, date: datetime.date, root: Path) -> str:
     section = f"{NEW_HEAD}## [{version}] - {date}\n\n{kept}\n\n"
     changelog = _read(root, "CHANGELOG.md").replace(f"{HEAD}\n{entries}", section)
     (root / "CHANGELOG.md").write_text(changelog, "utf-8")
+    (root / SECTIONS).write_text("\n".join([*digests(root), ""]), "utf-8")
     plain = re.sub(
         r"(?m)^### (.+)", r"\1:", kept
     )  # git takes a line that begins with # for a comment
@@ -110,6 +113,17 @@ def cut(version: str, date: datetime.date, root: Path) -> str:
 def unreleased(root: Path) -> str:
     """Return what stands in the changelog below its head of unreleased changes."""
     return re.split(r"(?m)^## \[.+\n", _read(root, "CHANGELOG.md"))[1]
+
+
+def digests(root: Path) -> list[str]:
+    """Return for each version in the changelog a line with its number and the hash of its section.
+
+    A branch from before a version was cut adds its entries to that section when it is merged.
+    """
+    _, *sections = re.split(r"(?m)^## (?=\[\d)", _read(root, "CHANGELOG.md"))
+    numbers = [section[1 : section.index("]")] for section in sections]
+    hashes = [hashlib.sha256(section.strip().encode()).hexdigest() for section in sections]
+    return [f"{number} {text[:12]}" for number, text in zip(numbers, hashes, strict=True)]
 
 
 def written(root: Path) -> dict[str, str]:

@@ -1,10 +1,10 @@
 """Find whether a training fits into a device's memory, its largest mini-batch, and what to change.
 
-Memory is forecast (`board.training.allocated`, `resident`); time and energy of an epoch are those of
-the simulated board, where there is one.
+Memory is forecast (`board.training.allocated`, `resident`); time and energy of an epoch are those
+of the simulated board, where there is one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -12,7 +12,7 @@ from pathlib import Path
 from epochwatt.board.device import host
 from epochwatt.board.device.kinds import KINDS
 from epochwatt.board.training import resident
-from epochwatt.board.training.allocated import Allocated, Manner, forecast
+from epochwatt.board.training.allocated import Allocated, Manner, forecast, has_libraries
 from epochwatt.board.training.optimisers import ADAM, ADAMW, SGD
 from epochwatt.board.training.resident import MIB, Constants, Need
 from epochwatt.errors import ConfigError
@@ -91,6 +91,17 @@ def at_least(need: Need, constants: Constants) -> int:
     return int((need.total - constants.files * MIB) / (1.0 + constants.margin))
 
 
+def bounds(
+    need: Callable[[int], Need], constants: Constants, room: int, first: int
+) -> tuple[int, int]:
+    """Return the largest batch size that fits, and the least power of two that would be killed."""
+    largest = resident.largest(lambda n: with_margin(need(n), constants), room, first)
+    killed = 1 << largest.bit_length()
+    while at_least(need(killed), constants) <= room:
+        killed *= 2
+    return largest, killed
+
+
 def answer(request: Request, root: Path = Path()) -> Answer:
     """Answer a request; EpochwattError: an unknown name, or a network that cannot be forecast."""
     devices = Devices(root)
@@ -109,46 +120,40 @@ def answer(request: Request, root: Path = Path()) -> Answer:
     )
 
     @cache
-    def allocated(lora: int, batch_size: int, manner: Manner) -> Allocated:
+    def allocated(lora: int, batch_size: int, how: Manner) -> Allocated:
         of = (
             asked if lora == request.lora else find(request.model, None, request.length, lora, root)
         )
-        return forecast(of.subject, batch_size, manner)
+        return forecast(of.subject, batch_size, how)
 
-    def tensors(of: Request, batch_size: int) -> Allocated:
-        manner = Manner(
-            of.precision,
-            of.optimiser or SGD,
-            of.task,
-            of.checkpointing,
-            of.accumulate,
-            on_gpu=bool(device.board),
-        )
-        return allocated(of.lora, batch_size, manner)
+    def manner(of: Request) -> Manner:
+        optimiser, on_gpu = of.optimiser or SGD, bool(device.board)
+        return Manner(of.precision, optimiser, of.task, of.checkpointing, of.accumulate, on_gpu)
 
     def need(of: Request, batch_size: int) -> Need:
         data_mib = 0.0 if asked.samples.file_bytes else asked.samples.mib
         return resident.need_of(
-            tensors(of, batch_size),
+            allocated(of.lora, batch_size, manner(of)),
             constants,
             of.num_workers,
             of.prefetch_factor,
             int(data_mib * MIB),
             of.threshold,
+            has_libraries(manner(of)),
         )
 
     def way(change: str, of: Request) -> Way:
-        largest = resident.largest(lambda b: with_margin(need(of, b), constants), room)
+        largest = resident.largest(
+            lambda n: with_margin(need(of, n), constants), room, of.batch_size
+        )
         is_simulated = not of.lora and of.batch_size <= (of.samples or 1)
         epoch = simulates.epoch(of) if is_simulated else None
-        counted = tensors(of, of.batch_size)
+        counted = allocated(of.lora, of.batch_size, manner(of))
         return Way(change, of, counted, need(of, of.batch_size), largest, epoch)
 
     now = way("as asked", request)
     changes = [way(*change) for change in _changes(request, device, is_config=asked.is_config)]
-    killed = 1 << now.largest.bit_length()
-    while at_least(need(request, killed), constants) <= room:
-        killed *= 2
+    _, killed = bounds(lambda n: need(request, n), constants, room, request.batch_size)
     return Answer(
         device,
         asked,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from epochwatt.counting.kernel_counts import COUNTS, KernelCounts, kernel_counts_of
-from epochwatt.errors import EpochwattError
+from epochwatt.counting.kernel_counts import KernelCounts, kernel_counts_of
 from epochwatt.memory.networks import Asked
 from epochwatt.study.devices import Devices
 from epochwatt.twin import nearest

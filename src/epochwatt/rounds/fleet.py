@@ -11,11 +11,11 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from epochwatt.board.device.kinds import KINDS
 from epochwatt.columns import MODE_PARTS
-from epochwatt.errors import ConfigError
+from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.open_data.read import find_tables
 from epochwatt.prediction.data.mode_tables import observations_of
 from epochwatt.prediction.data.modes import Mode
@@ -94,14 +94,6 @@ class BoardEntry(BaseModel):
         0.0, description="standard deviation of its fits around what is expected"
     )
 
-    @model_validator(mode="after")
-    def _check_board(self) -> "BoardEntry":
-        if min(self.sizes) < 1 or self.sizes[0] > self.sizes[1]:
-            raise ValueError("samples: 1 or more, or two numbers of which the second is larger")
-        if self.table is None and None in (self.device, self.workload, self.grid):
-            raise ValueError(f"board {self.name}: a table, or device, workload and grid")
-        return self
-
     @property
     def sizes(self) -> tuple[int, int]:
         """Fewest and most samples of an epoch."""
@@ -122,14 +114,6 @@ class Fleet(BaseModel):
         0.0, description="the engine's own time in a round, without fits and transfers, s"
     )
 
-    @model_validator(mode="after")
-    def _check_names(self) -> "Fleet":
-        names = [board.name for board in self.boards]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"boards: {names.count(name)} are called {name!r}")
-        return self
-
 
 @dataclass(frozen=True, eq=False)
 class Member:
@@ -145,8 +129,36 @@ class Member:
 
 
 def load_fleet(path: Path) -> Fleet:
-    """Read a fleet from a YAML file; ConfigError: no such file, or a wrong key or value."""
-    return validated(Fleet, read_yaml(path), str(path))
+    """Read a fleet from a YAML file.
+
+    Raises ConfigError: no such file; a wrong key or value; a board without samples or a table; two
+    boards of one name.
+    """
+    fleet = validated(Fleet, read_yaml(path), str(path))
+    names = [board.name for board in fleet.boards]
+    for board in fleet.boards:
+        where = f"{path}: board {board.name}"
+        if names.count(board.name) > 1:
+            raise ConfigError(
+                f"{names.count(board.name)} boards have this name",
+                where=where,
+                do="give each its own; boards that are alike are one entry with `count`",
+            )
+        if board.sizes[0] < 1 or board.sizes[0] > board.sizes[1]:
+            raise ConfigError(
+                f"samples is {board.samples}",
+                where=where,
+                allowed="1 or more; two numbers are the fewest and the most, as [200, 2000]",
+                do="leave out a board that has nothing to train on",
+            )
+        lacking = [key for key in ("device", "workload", "grid") if getattr(board, key) is None]
+        if board.table is None and lacking:
+            raise ConfigError(
+                f"it has no table, and to simulate it there is no {', '.join(lacking)}",
+                where=where,
+                do="add `table`: its modes with time and power; or device, workload and grid",
+            )
+    return fleet
 
 
 def members_of(fleet: Fleet, root: Path = Path()) -> list[Member]:
@@ -161,7 +173,12 @@ def members_of(fleet: Fleet, root: Path = Path()) -> list[Member]:
 def _member(entry: BoardEntry, fleet: Fleet, root: Path) -> Member:
     """Return a board with its choices: each mode with each number of mini-batches."""
     where = f"board {entry.name}"
-    table = _find_table(entry, where) if entry.table else _simulate_table(entry, root)
+    try:
+        table = _find_table(entry, where) if entry.table else _simulate_table(entry, root)
+    except EpochwattError as error:
+        if where not in str(error.where):
+            error.where = f"{where}: {error.where}" if entry.table and error.where else where
+        raise
     rows = observations_of(table)
     modes, time_s, power_w = rows.modes, rows.time_s, rows.power_w
     if np.isnan(power_w).any():
@@ -245,6 +262,12 @@ def _find_table(entry: BoardEntry, where: str) -> ModeTable:
 def _simulate_table(entry: BoardEntry, root: Path) -> ModeTable:
     """Simulate a board's modes, as for a sweep of config/sweeps.yaml, by the kernel counts."""
     twin = load_twin_with_modes(map(str, sorted((root / COUNTS).glob("*.json"))), root)
+    if entry.device not in twin.boards:
+        raise ConfigError(
+            f"the simulator has no {entry.device}",
+            allowed=twin.boards,
+            do="give it a table of its modes",
+        )
     batch_size = entry.batch_size or BATCH_SIZE
     sweep = simulated_entry(entry.device, entry.workload, "train", batch_size, entry.grid)
     facts = SweepFacts(**load_sweep("rounds", sweep, root)[0].facts)

@@ -27,7 +27,7 @@ def edit(root, file, old, new):
 @pytest.fixture
 def checkout(tmp_path):
     """The files that a version is written in, with authors and one entry, committed."""
-    for file in (*version.NUMBERS, "CHANGELOG.md", "paper/paper.md"):
+    for file in (*version.NUMBERS, "CHANGELOG.md", "paper/paper.md", version.SECTIONS):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, tmp_path / file)
     citation = (tmp_path / "CITATION.cff").read_text("utf-8")
@@ -62,6 +62,9 @@ def test_a_version_is_written_wherever_it_stands(checkout, capsys):
     assert sections[0] == version.NEW_HEAD
     assert sections[1].startswith(f"## [0.9.0] - {today}\n\n### Affects the workflow\n\n* An entry")
     assert sections[2].startswith("## [0.8.0]")
+    assert (checkout / version.SECTIONS).read_text().split() == " ".join(
+        version.digests(checkout)
+    ).split()
     git(checkout, "commit", "-qam", "Version 0.9.0")
     assert version.main(["--tagged", "v0.9.0"], checkout) == 0
     assert version.main(["--tagged", "v0.9.1"], checkout) == 1
@@ -102,3 +105,8 @@ def test_this_checkout_has_one_version_and_dated_sections():
     numbers = re.findall(r"(?m)^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d", changelog)
     assert numbers[0] == version.written(ROOT)["pyproject.toml"]
     assert sorted(numbers, key=lambda n: [int(part) for part in n.split(".")]) == numbers[::-1]
+
+
+def test_nothing_is_added_to_a_version_that_was_cut():
+    """An old branch does it when it is merged: move its entries to Unreleased."""
+    assert version.digests(ROOT) == (ROOT / version.SECTIONS).read_text().splitlines()

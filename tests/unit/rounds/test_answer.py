@@ -11,6 +11,7 @@ from epochwatt.rounds.answer import Request, answer_lines, find_answer, table_of
 from epochwatt.rounds.plan import energy_j
 
 CLOCKS = (306, 612, 918)
+SIMULATED = {"device": "orin", "workload": "resnet", "grid": "fulcrum-orin"}
 
 
 @pytest.fixture
@@ -116,11 +117,28 @@ def test_the_table_of_a_plan_is_written(ask, tmp_path):
 @pytest.mark.parametrize(
     ("boards", "told"),
     [
-        ([{"name": "a", "samples": 0}], ["samples"]),
-        ([{"name": "a", "samples": [9, 3]}], ["samples"]),
-        ([{"name": "a", "samples": 9}, {"name": "a", "samples": 8}], ["2 are called 'a'"]),
-        ([{"name": "a", "samples": 9, "table": None}], ["device, workload and grid"]),
-        ([{"name": "a", "samples": 9, "table": "nowhere.csv"}], ["nowhere.csv"]),
+        ([{"name": "a", "samples": 0}], ["board a: samples is 0", "allowed: 1 or more", "do:"]),
+        ([{"name": "a", "samples": [9, 3]}], ["board a: samples is [9, 3]"]),
+        (
+            [{"name": "a", "samples": 9}, {"name": "a", "samples": 8}],
+            ["board a: 2 boards have this name", "`count`"],
+        ),
+        (
+            [{"name": "a", "samples": 9, "table": None, "device": "orin"}],
+            ["board a: it has no table", "no workload, grid", "do: add `table`"],
+        ),
+        (
+            [{"name": "a", "samples": 9, "table": "nowhere.csv"}],
+            ["board a: nowhere.csv cannot be read"],
+        ),
+        (
+            [{"name": "a", "samples": 9, "table": None, **SIMULATED, "device": "orin.nano"}],
+            ["board a: the simulator has no orin.nano", "agx", "do: give it a table"],
+        ),
+        (
+            [{"name": "a", "samples": 9, "table": None, **SIMULATED, "grid": "all-xavier"}],
+            ["board a: grid all-xavier is one of Jetson AGX Xavier"],
+        ),
         ([{"name": "a", "samples": 9, "workload": "other"}], ["no such tables", "net"]),
         ([{"name": "a", "samples": 9, "modes": [{"gpu_mhz": 700}]}], ["no mode", "306, 612, 918"]),
         ([{"name": "a", "samples": 9, "modes": [{"gpu": 612}]}], ["'gpu'", *columns.CLOCKS]),

@@ -8,15 +8,17 @@ fake tensor shows: `temporary_bytes` has the rules.
 
 import copy
 import functools
+import sys
 import weakref
 from collections import Counter
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import torch
 from torch import nn
 
 from epochwatt.board.training.arithmetic import AUTOCAST
-from epochwatt.board.training.optimisers import ADAM, ADAMW, LEARNING_RATE, MOMENTUM, SGD
+from epochwatt.board.training.optimisers import ADAM, ADAMW, SGD
+from epochwatt.board.training.resident import Event
 from epochwatt.board.training.transforms import Sample
 from epochwatt.board.training.workloads import Workload
 from epochwatt.errors import ConfigError, TrainingError
@@ -27,7 +29,7 @@ except ImportError:  # torch < 1.13, which forecasts nothing
     TorchDispatchMode = object
 
 STATES = {SGD: 1, ADAM: 2, ADAMW: 2}  # tensors that an optimiser keeps for each weight
-STEPS = 2  # the first makes the optimiser's state, which the second has from the beginning
+STEPS = 2  # malloc serves the first otherwise than those after it
 META = "meta"
 Loss = Callable[[nn.Module, Any], torch.Tensor]  # (network, mini-batch) -> number to train on
 
@@ -59,8 +61,8 @@ class Allocated(NamedTuple):
     gradients: int
     optimiser: int
     minibatch: int
-    # (storage, bytes) as it is allocated, (storage, -bytes) as it is freed, in order
-    events: Sequence[Tuple[int, int]]
+    first: Sequence[Event]  # what a first step allocates and frees, and each step after it
+    step: Sequence[Event]
 
     @property
     def activations(self) -> int:
@@ -76,8 +78,8 @@ class _LiveStorages(TorchDispatchMode):  # type: ignore[misc]
         super().__init__()
         self.on_gpu = on_gpu
         self.bytes = self.peak = 0
-        self.events = []  # type: List[Tuple[int, int]]
-        self._seen = {}  # type: Dict[int, Any]
+        self.events: List[Event] = []
+        self._seen: Dict[int, Any] = {}
         self._n = 0
 
     def see(self, tensor: torch.Tensor, share: float = 1.0) -> None:
@@ -134,8 +136,11 @@ def temporary_bytes(name: str, args: Any, result: Any) -> int:
         return max(inputs + weight + beyond, _blocked(result))
     if name == "aten.convolution_backward":
         gradient, inputs, weight = args[:3]
-        wide = weight.numel() * 4 if weight.dtype != torch.float32 else 0  # sums in fp32
-        return _blocked(gradient) + _blocked(inputs) + wide
+        blocked = _blocked(gradient) + _blocked(inputs)
+        if weight.dtype == torch.float32:
+            return blocked
+        groups = args[9]  # a gradient of the inputs that is ordered anew; sums in fp32
+        return max(blocked, 2 * _blocked(inputs) if groups > 1 else 0) + 4 * weight.numel()
     return 0
 
 
@@ -161,7 +166,7 @@ def _tensors(values: Any) -> List[torch.Tensor]:
     return []
 
 
-def forecast(subject: Subject, batch_size: int, manner: Manner = Manner()) -> Allocated:
+def forecast(subject: Subject, batch_size: int, manner: Manner) -> Allocated:
     """Return the memory that tensors of a training step will take at most, on any machine.
 
     Raises TrainingError: torch is too old, or the network's work depends on what tensors hold.
@@ -173,9 +178,8 @@ def forecast(subject: Subject, batch_size: int, manner: Manner = Manner()) -> Al
             "memory is forecast by torch 2.2 or newer", found=torch.__version__
         ) from None
     sample = subject.sample()
+    network = without_memory(subject.build)
     try:
-        with torch.device(META):
-            network = subject.build().to(META)
         with FakeTensorMode(allow_non_fake_inputs=True):
             return _forecast(network, sample, subject.loss, batch_size, manner)
     except (RuntimeError, NotImplementedError) as error:
@@ -184,6 +188,24 @@ def forecast(subject: Subject, batch_size: int, manner: Manner = Manner()) -> Al
             found=str(error).strip().split("\n")[0],
             do="let its work not depend on what the tensors hold",
         ) from error
+
+
+def has_libraries(manner: Manner) -> bool:
+    """Tell whether training imports what the optimisers of torch, torchvision or transformers do.
+
+    Call it after `forecast`, which imports what the network does.
+    """
+    is_own = manner.optimiser == SGD or manner.task == "infer"
+    return not is_own or "torchvision.models" in sys.modules or "transformers" in sys.modules
+
+
+def without_memory(build: Callable[[], nn.Module]) -> nn.Module:
+    """Build a network without memory for its weights, where that is possible."""
+    try:
+        with torch.device(META):
+            return build().to(META)
+    except (RuntimeError, NotImplementedError):  # it looks at numbers while it is built
+        return build()
 
 
 def _forecast(
@@ -204,17 +226,19 @@ def _forecast(
             live.see(tensor)
         minibatch_bytes = live.bytes - weights
         step = _Steps(network, loss, manner)
-        for _ in range(STEPS):
+        for _ in range(1 if manner.on_gpu else STEPS):
+            end_of_first = len(live.events)
             step(minibatch)
+    first, last = live.events[:end_of_first], live.events[end_of_first:]
     trained = [w.numel() * w.element_size() for w in network.parameters() if w.requires_grad]
     gradients = sum(trained) if manner.task == "train" else 0
     states = STATES[manner.optimiser] * gradients
-    return Allocated(live.peak, weights, gradients, states, minibatch_bytes, live.events)
+    return Allocated(live.peak, weights, gradients, states, minibatch_bytes, first, last)
 
 
 def without_content(network: nn.Module) -> nn.Module:
     """Copy a network with empty tensors for its own; shared weights stay shared."""
-    memo = {}  # type: Dict[int, Any]
+    memo: Dict[int, Any] = {}
     for weight in network.parameters():
         empty = torch.empty(weight.shape, dtype=weight.dtype)
         memo[id(weight)] = nn.Parameter(empty, requires_grad=weight.requires_grad)
@@ -224,7 +248,7 @@ def without_content(network: nn.Module) -> nn.Module:
 
 
 def resized(values: Any, size: int) -> Any:
-    """Return a mini-batch of `size` samples, without content, of the shapes of one of one sample."""
+    """Return a mini-batch of `size` samples, without content, shaped like that of one sample."""
     if isinstance(values, torch.Tensor):
         shape = [size, *values.shape[1:]] if values.dim() else []
         return torch.empty(shape, dtype=values.dtype)
@@ -257,7 +281,8 @@ class _Steps:
             raise ConfigError(f"no optimiser {manner.optimiser!r} is forecast", allowed=STATES)
         self.network, self.loss, self.manner = network, loss, manner
         self.weights = [weight for weight in network.parameters() if weight.requires_grad]
-        self.states = {}  # type: Dict[int, List[torch.Tensor]]
+        n_states = STATES[manner.optimiser] if manner.task == "train" else 0
+        self.states = [[torch.empty_like(w) for _ in range(n_states)] for w in self.weights]
 
     def __call__(self, minibatch: Any) -> None:
         """Do a step."""
@@ -283,21 +308,15 @@ class _Steps:
 
         SOURCE: torch/optim/sgd.py and adam.py, `_single_tensor_adam` and `_multi_tensor_adam`.
         """
-        trained = [weight for weight in self.weights if weight.grad is not None]
-        n_states = STATES[self.manner.optimiser]
-        for weight in trained:
-            if id(weight) not in self.states:
-                states = [torch.empty_like(weight) for _ in range(n_states)]
-                self.states[id(weight)] = states
-        if n_states < 2:
+        if STATES[self.manner.optimiser] < 2:
             return
         if self.manner.on_gpu:
-            roots = [self.states[id(weight)][1].sqrt() for weight in trained]
+            roots = [squares.sqrt() for _, squares in self.states]
             del roots
             return
-        for weight in trained:
-            root = (self.states[id(weight)][1].sqrt() / 2.0).add_(1e-8)
-            weight.addcdiv_(self.states[id(weight)][0], root)
+        for weight, (means, squares) in zip(self.weights, self.states):
+            root = (squares.sqrt() / 2.0).add_(1e-8)
+            weight.addcdiv_(means, root)
 
 
 def checkpoint_blocks(network: nn.Module) -> bool:
@@ -330,8 +349,8 @@ def repeated_blocks(network: nn.Module) -> List[nn.Module]:
         and any(True for _ in module.parameters())
     ]
     often = {kind for kind, n in Counter(map(type, composite)).items() if n >= 3}
-    blocks = []  # type: List[nn.Module]
-    inner = set()  # type: set
+    blocks: List[nn.Module] = []
+    inner: set = set()
     for module in composite:  # outer ones come first
         if type(module) in often and id(module) not in inner:
             blocks.append(module)

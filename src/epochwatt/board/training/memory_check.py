@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional
 from epochwatt.board.device import host
 from epochwatt.board.device.machine import Machine
 from epochwatt.board.training import resident
-from epochwatt.board.training.allocated import Manner, forecast, subject_of
+from epochwatt.board.training.allocated import Manner, forecast, has_libraries, subject_of
 from epochwatt.board.training.resident import MIB, Need
 from epochwatt.board.training.workloads import Workload
 from epochwatt.columns import Factors
@@ -47,16 +47,19 @@ def check_memory(factors: Factors, workload: Workload, machine: Machine, on_gpu:
         allocated = forecast(subject_of(workload), batch_size, manner)
         workers, prefetch = factors["num_workers"], factors["prefetch_factor"]
         needed = resident.need_of(allocated, constants, workers, prefetch)
-        return needed._replace(process=0)  # this one is there already, with its data set
+        # this process is there already, with its data set
+        libraries = int(constants.libraries * MIB) if has_libraries(manner) else 0
+        return needed._replace(process=libraries)
 
     def judge() -> Any:
         needed = need(batch_size)
         if needed.total <= room:
             return needed.total, batch_size
         margin = 1.0 + constants.margin
-        return needed.total, resident.largest(
-            lambda n: int(need(n).total * margin), room, batch_size
+        most = resident.largest(
+            lambda n: int(need(n).total * margin), room, batch_size, most=batch_size
         )
+        return needed.total, most
 
     found = _in_child(judge)
     if found is None:
@@ -66,10 +69,10 @@ def check_memory(factors: Factors, workload: Workload, machine: Machine, on_gpu:
     if needed_bytes > room:
         raise TrainingError(
             "this run does not fit into memory: the kernel would kill it",
-            found=f"batch_size {batch_size} with {factors['num_workers']} workers takes {found_words}",
+            found=f"with batch_size {batch_size} it takes {found_words}",
             allowed=f"batch_size {largest}" if largest else "not even batch_size 1",
-            do="choose that, fewer num_workers, or end other programs; `check_memory: false` in the "
-            "file of config/devices/ runs it anyway",
+            do="choose that, fewer num_workers, or end other programs; `check_memory: false` in "
+            "config/devices/ runs it anyway",
         )
     if needed_bytes * (1.0 + constants.margin) > room:
         log.warning("memory is tight: batch_size %d takes %s", batch_size, found_words)
@@ -83,7 +86,7 @@ def _in_child(judge: Callable[[], Any]) -> Optional[Any]:
     def answer() -> None:
         try:
             sender.send((judge(), ""))
-        except Exception as error:  # a forecast that fails must not cost a measurement
+        except Exception as error:  # noqa: BLE001 # a forecast that fails must not cost a measurement
             sender.send((None, str(error).split("\n")[0]))
 
     child = context.Process(target=answer, daemon=True)

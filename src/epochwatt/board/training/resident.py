@@ -1,103 +1,127 @@
 """Forecast the memory that the processes of a training take (board side: Python 3.6 grammar).
 
-On a CPU, glibc keeps part of what is freed: `Heap` replays a step's allocations as its malloc
-serves them. SOURCE: glibc 2.31 to 2.36, malloc/malloc.c (`sysmalloc`, `_int_free`, `systrim`,
+On a CPU, glibc keeps part of what is freed: `Heap` serves a step's allocations as its malloc does.
+SOURCE: glibc 2.31 to 2.36, malloc/malloc.c (`sysmalloc`, `_int_free`, `systrim`,
 `munmap_chunk`).
 """
 
+import random
 from bisect import bisect_left, insort
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from heapq import heappop, heappush
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 MIB = 2**20
+Event = Tuple[int, int]
 MOST_BATCH = 65536
 PAGE = 4096
 MMAP_THRESHOLD = 128 * 1024  # DEFAULT_MMAP_THRESHOLD; larger blocks are mappings of their own ...
 MOST_THRESHOLD = 32 * 2**20  # ... and raise it once they are freed, up to this
 TOP_PAD = 128 * 1024
 LEAST_CHUNK = 32
-ALIGNMENT = 64 + LEAST_CHUNK  # what posix_memalign(64), torch's allocator, asks for in addition
 CONSOLIDATED = 64 * 1024  # FASTBIN_CONSOLIDATION_THRESHOLD: only larger frees give memory back
 
 
+FRAGMENT = 96  # left over of a block: posix_memalign asks for that much more than it gives
+# ASSUME: chosen on one network, checked on others (benchmarks/memory.py). Small objects, such as
+# the nodes of autograd's graph, take that share of the fragments for up to a step
+HELD, HELD_STEPS = 0.45, 1.0
+HEAP_STEPS = 8  # after them the heap hardly grows any more
+
+
 class _Chunk:
-    __slots__ = ("address", "size", "is_free", "before", "after")
+    __slots__ = ("address", "after", "before", "is_free", "size")
 
     def __init__(self, address: int, size: int, before: "Optional[_Chunk]") -> None:
         self.address, self.size, self.before = address, size, before
         self.is_free = False
-        self.after = None  # type: Optional[_Chunk]
+        self.after: Optional[_Chunk] = None
 
 
 class Heap:
     """A process's memory as glibc's malloc manages it: one heap, and mappings of large blocks.
 
+    A block goes back to the heap without its fragment. While a small object lives in that, the same
+    request does not fit into the same place again, and the heap grows.
+
     `threshold`: MALLOC_MMAP_THRESHOLD_, bytes; None: glibc raises it by itself
+    `held`: allocations for which a fragment is held at most
     """
 
-    def __init__(self, threshold: Optional[int] = None) -> None:
+    def __init__(self, threshold: Optional[int] = None, held: int = 0) -> None:
         self.is_fixed = threshold is not None
         self.threshold = threshold or MMAP_THRESHOLD
         self.trim_threshold = MMAP_THRESHOLD
         self.mapped = self.end = self.touched = self.peak = 0
-        self._mappings = {}  # type: Dict[int, int]
-        self._chunks = {}  # type: Dict[int, _Chunk]
-        self._free = []  # type: List[Tuple[int, int]]
-        self._at = {}  # type: Dict[int, _Chunk]  # free chunks by address
-        self._last = None  # type: Optional[_Chunk]  # before the top
         self.top = 0  # address where the top begins; it reaches to `end`
+        self._mappings: Dict[Any, int] = {}
+        self._chunks: Dict[Any, _Chunk] = {}
+        self._free: List[Tuple[int, int]] = []  # size, address
+        self._at: Dict[int, _Chunk] = {}  # free chunks by address
+        self._last: Optional[_Chunk] = None  # before the top
+        self._held, self._random = held, random.Random(0)
+        self._fragments: List[Tuple[float, int, _Chunk]] = []  # a heap, by their end
+        self._n = 0  # allocations so far
 
-    def replay(self, events: Iterable[Tuple[int, int]]) -> int:
-        """Allocate and free in order (`Allocated.events`); return the most that was resident."""
-        for key, n_bytes in events:
-            if n_bytes > 0:
-                self.allocate(key, n_bytes)
-            elif n_bytes < 0:
-                self.free(key)
-        return self.peak
-
-    def allocate(self, key: int, n_bytes: int) -> None:
+    def allocate(self, key: Any, n_bytes: int) -> None:
         """Serve a request: by the free chunk that fits best, the top, a mapping, or more heap."""
-        size = max(LEAST_CHUNK, (n_bytes + 8 + ALIGNMENT + 15) // 16 * 16)
-        place = bisect_left(self._free, (size, 0))
+        size = max(LEAST_CHUNK, (n_bytes + 8 + 15) // 16 * 16)
+        whole = size + FRAGMENT
+        place = bisect_left(self._free, (whole, 0))
         if place < len(self._free):
             _, address = self._free.pop(place)
             chunk = self._at.pop(address)
             chunk.is_free = False
-            if chunk.size - size >= LEAST_CHUNK:
-                rest = _Chunk(address + size, chunk.size - size, chunk)
-                rest.after, chunk.after, chunk.size = chunk.after, rest, size
-                if rest.after is None:
-                    self._last = rest
-                else:
-                    rest.after.before = rest
-                self._put(rest)
-        elif self.end - self.top < size + LEAST_CHUNK and size >= self.threshold:
-            self._mappings[key] = (size + 16 + PAGE - 1) // PAGE * PAGE
+            if chunk.size - whole >= LEAST_CHUNK:
+                self._put(self._cut(chunk, whole))
+        elif self.end - self.top < whole + LEAST_CHUNK and whole >= self.threshold:
+            self._mappings[key] = (whole + 16 + PAGE - 1) // PAGE * PAGE
             self.mapped += self._mappings[key]
             self.peak = max(self.peak, self.touched + self.mapped)
             return
         else:
-            if self.end - self.top < size + LEAST_CHUNK:
-                more = size + TOP_PAD + LEAST_CHUNK - (self.end - self.top)
+            if self.end - self.top < whole + LEAST_CHUNK:
+                more = whole + TOP_PAD + LEAST_CHUNK - (self.end - self.top)
                 self.end += (more + PAGE - 1) // PAGE * PAGE
-            chunk = _Chunk(self.top, size, self._last)
+            chunk = _Chunk(self.top, whole, self._last)
             if self._last is not None:
                 self._last.after = chunk
             self._last = chunk
-            self.top += size
+            self.top += whole
             self.touched = max(self.touched, self.top)
         self._chunks[key] = chunk
         self.peak = max(self.peak, self.touched + self.mapped)
+        fragment = self._cut(chunk, size)
+        self._n += 1
+        if self._random.random() < HELD:
+            ends = self._n + self._held * self._random.random()
+            heappush(self._fragments, (ends, self._n, fragment))
+        else:
+            self._give_back(fragment)
+        while self._fragments and self._fragments[0][0] < self._n:
+            self._give_back(heappop(self._fragments)[2])
 
-    def free(self, key: int) -> None:
-        """Take a block back: unmap it, or join it with its free neighbours and the top."""
-        if key in self._mappings:
-            size = self._mappings.pop(key)
-            self.mapped -= size
-            if not self.is_fixed and self.threshold < size <= MOST_THRESHOLD:
-                self.threshold, self.trim_threshold = size, 2 * size
+    def _cut(self, chunk: _Chunk, size: int) -> _Chunk:
+        """Shorten a chunk to a size; return the rest of it, which is not free."""
+        rest = _Chunk(chunk.address + size, chunk.size - size, chunk)
+        rest.after, chunk.after, chunk.size = chunk.after, rest, size
+        if rest.after is None:
+            self._last = rest
+        else:
+            rest.after.before = rest
+        return rest
+
+    def free(self, key: Any) -> None:
+        """Take a block back; a mapping goes, and raises the threshold."""
+        if key not in self._mappings:
+            self._give_back(self._chunks.pop(key))
             return
-        chunk = self._chunks.pop(key)
+        size = self._mappings.pop(key)
+        self.mapped -= size
+        if not self.is_fixed and self.threshold < size <= MOST_THRESHOLD:
+            self.threshold, self.trim_threshold = size, 2 * size
+
+    def _give_back(self, chunk: _Chunk) -> None:
+        """Join a chunk with its free neighbours and the top, which shrinks when it is large."""
         before, after = chunk.before, chunk.after
         if before is not None and before.is_free:
             self._take(before)
@@ -131,11 +155,37 @@ class Heap:
         del self._at[chunk.address]
 
 
+def resident_bytes(
+    first: Sequence[Event], step: Sequence[Event], threshold: Optional[int] = None
+) -> int:
+    """Return the most that is resident of what a first step allocates, and those that follow it.
+
+    `first`, `step`: (storage, bytes) as it is allocated, (storage, -bytes) as it is freed, in order
+    """
+    made = {key for key, n_bytes in step if n_bytes > 0}
+    heap = Heap(threshold, held=int(HELD_STEPS * len(made)))
+    left: Dict[int, List[Tuple[int, int]]] = {}  # by size, what a step leaves for the next
+    for number in range(HEAP_STEPS):
+        for key, n_bytes in step if number else first:
+            if n_bytes > 0:
+                heap.allocate((number, key), n_bytes)
+                left.setdefault(n_bytes, []).append((number, key))
+            elif n_bytes < 0:
+                blocks = left[-n_bytes]
+                block = (number, key)
+                if block not in blocks:  # of an earlier step: one of its size
+                    block = blocks[0] if number > 1 else (0, key)
+                blocks.remove(block)
+                heap.free(block)
+    return heap.peak
+
+
 class Constants(NamedTuple):
     """What training takes beside its tensors, MiB, and how sure a forecast is."""
 
     process: float  # Python, torch and this package, imported
-    files: float  # of them pages of library files, which the kernel can take back
+    libraries: float  # that torchvision, transformers or the optimisers of torch import
+    files: float  # of both, pages of library files, which the kernel can take back
     engine: float  # on a CPU: code that oneDNN makes, threads; on a GPU: context, kernels, cuDNN
     workspace: float  # that cuDNN's and cuBLAS's algorithms may use
     kept: float  # of the tensors: what the GPU's caching allocator cannot use again
@@ -143,11 +193,12 @@ class Constants(NamedTuple):
     margin: float  # of the whole, kept free so that "fits" holds
 
 
-CPU = Constants(process=360, files=230, engine=60, workspace=0, kept=0, worker=60, margin=0.12)
+# As measured with torch 2.9 (x86, built with CUDA); the margin is that of benchmarks/memory.py
+CPU = Constants(500, 125, 240, engine=20, workspace=0, kept=0, worker=60, margin=0.1)
 # ASSUME: no board has checked them. SOURCE: pytorch issue 107667 (above 1,000 MB before CUDA 11.7,
 # some 300 MB since, when kernels are loaded as they are needed), onnxruntime issue 4259 (2 GB on a
 # Nano with JetPack 4.4); torch's matrix products reserve 8 MiB a stream and cuDNN as it likes.
-GPU = Constants(process=360, files=230, engine=800, workspace=128, kept=0.1, worker=60, margin=0.2)
+GPU = CPU._replace(engine=800, workspace=128, kept=0.1, margin=0.2)
 OLD_GPU = GPU._replace(engine=2000)
 OLD_CUDA = ("nano", "xavier_nx", "agx_xavier")  # ASSUME: JetPack 4 and 5, whose CUDA is older
 SYSTEM_MIB = 1500  # ASSUME: Ubuntu with its desktop; without it 300 to 500
@@ -184,21 +235,23 @@ def need_of(
     prefetch_factor: int = 2,
     data_bytes: int = 0,
     threshold: Optional[int] = None,
+    has_libraries: bool = True,
 ) -> Need:
     """Return what a training takes whose tensors take `allocated` (`allocated.Allocated`).
 
-    `threshold`: of malloc (`Heap`)
+    `threshold`: of malloc (`Heap`); `has_libraries`: whether it imports `Constants.libraries`
     """
     if constants.kept:
         kept = int(constants.kept * allocated.peak)
     else:
-        kept = max(0, Heap(threshold).replay(allocated.events) - allocated.peak)
+        held = resident_bytes(allocated.first, allocated.step, threshold)
+        kept = max(0, held - allocated.peak)
     # a worker fills one more than it has handed over; without workers the loop collates one
     batches = num_workers * prefetch_factor + 1
     return Need(
         allocated.peak,
         kept,
-        int(constants.process * MIB),
+        int((constants.process + constants.libraries * has_libraries) * MIB),
         int((constants.engine + constants.workspace) * MIB),
         int(num_workers * constants.worker * MIB),
         batches * allocated.minibatch,
@@ -206,24 +259,27 @@ def need_of(
     )
 
 
-def largest(need: Callable[[int], int], room: int, most: int = MOST_BATCH) -> int:
+def largest(need: Callable[[int], int], room: int, first: int = 8, most: int = MOST_BATCH) -> int:
     """Return the largest mini-batch whose `need` of bytes is within `room`; 0: not even one sample.
 
-    It is found by interpolation, to three per cent.
+    It is found by interpolation, to three per cent, with `first` as the first guess.
     """
-    known = {}  # type: Dict[int, int]
-    low, high, batch = 0, most + 1, 1
+    known: Dict[int, int] = {}
+    low, high, batch = 0, most + 1, min(first, most)
     while high - low > max(1, low // 32):
         known[batch] = need(batch)
         if known[batch] <= room:
             low = batch
         else:
             high = batch
-        if len(known) == 1:
-            batch = min(8, most)
-            continue
-        (first, n1), (second, n2) = sorted(known.items(), key=lambda item: abs(item[1] - room))[:2]
-        slope = max(1.0, (n2 - n1) / (second - first))
         step = max(1, low // 32)
-        batch = min(max(int(first + (room - n1) / slope), low + step), high - step)
+        if len(known) == 1:
+            guess = 4 * batch if low else batch // 4
+        else:
+            (b1, n1), (b2, n2) = sorted(known.items(), key=lambda item: abs(item[1] - room))[:2]
+            slope = max(1.0, (n2 - n1) / (b2 - b1))
+            guess = int(b1 + (room - n1) / slope)
+            if low and batch == low and guess < low + step:
+                break
+        batch = min(max(guess, low + step), high - step)
     return low

@@ -1,6 +1,6 @@
 """Draw the figures of the study of rounds: one round, deadlines, and savings beside waiting."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -57,18 +57,18 @@ def draw_timeline(timeline: pd.DataFrame, stem: str, style_file: str) -> None:
     with _opened(stem, style_file, height_in, rows, spec) as (figure, axes):
         places = style.side_by_side(figure, axes, max(len(rules), 1))
         for place, rule in zip(places, rules, strict=False):
-            for row in rows[rows.rule.eq(rule)].itertuples():
-                at = boards.index(row.board)
+            for row in records(rows[rows.rule.eq(rule)]):
+                at = boards.index(row["board"])
                 parts = (
-                    (0.0, row.begin_s, AROUND),
-                    (row.begin_s, row.fit_s, colours[row.device]),
-                    (row.done_s, row.around_s - row.begin_s, AROUND),
+                    (0.0, row["begin_s"], AROUND),
+                    (row["begin_s"], row["fit_s"], colours[row["device"]]),
+                    (row["done_s"], row["around_s"] - row["begin_s"], AROUND),
                 )
                 for begin_s, width_s, colour in parts:
                     place.barh(at, width_s, 0.75, begin_s, color=colour)
-                done_s = row.fit_s + row.around_s
-                pale = style.pale(style.pale(colours[row.device]))
-                place.barh(at, max(row.end_s - done_s, 0.0), 0.75, done_s, color=pale)
+                done_s = row["fit_s"] + row["around_s"]
+                pale = style.pale(style.pale(colours[row["device"]]))
+                place.barh(at, max(row["end_s"] - done_s, 0.0), 0.75, done_s, color=pale)
             place.axvline(rows[rows.rule.eq(rule)].end_s.max(), color=END, linestyle=":")
             place.set_title(RULES[rule][0], fontsize="small")
             place.set_xlim(0, 1.02 * rows.end_s.max())
@@ -85,6 +85,10 @@ def draw_timeline(timeline: pd.DataFrame, stem: str, style_file: str) -> None:
         style.legend(figure, handles)
 
 
+def _quantile(share: float) -> Callable[["pd.Series[float]"], float]:
+    return lambda values: float(values.quantile(share))
+
+
 def draw_deadlines(deadlines: pd.DataFrame, stem: str, style_file: str) -> None:
     """Draw results/federated/deadlines.csv: energy of a sample by deadline, median and spread."""
     rows = deadlines.copy()
@@ -92,8 +96,8 @@ def draw_deadlines(deadlines: pd.DataFrame, stem: str, style_file: str) -> None:
         rows[name] = numbers(rows[name])
     keys = ["provenance", "boards", "data", "waiting", "rule", "deadline"]
     energy = rows.groupby(keys, sort=False).energy_pct
-    rows = energy.quantile([0.1, 0.5, 0.9]).unstack().reset_index()
-    rows.columns = [*keys, "low_pct", "energy_pct", "high_pct"]
+    spread = energy.agg(low_pct=_quantile(0.1), energy_pct="median", high_pct=_quantile(0.9))
+    rows = pd.DataFrame(spread).reset_index()
     rows["field"] = [f"{data_title(d)}, {w}" for d, w in zip(rows.data, rows.waiting, strict=True)]
     x = vega.number("deadline", "deadline (times the end in the strongest modes)")
     y = vega.number("energy_pct", "energy of a sample (% of the strongest modes)")
@@ -145,21 +149,23 @@ def draw_waiting(summary: pd.DataFrame, stem: str, style_file: str) -> None:
     rules = [name for name in RULES if rows.rule.eq(name).any()]
     x, y = vega.name("data", sort=None), vega.number("saved_pct", "energy saved (%)")
     spec = vega.plane(records(rows), x, y, _RULE, field="fleet")
-    with _opened(stem, style_file, 5.2, rows, spec) as (figure, axes):
+    with _opened(stem, style_file, 7.0, rows, spec) as (figure, axes):
         axes.remove()
-        shape: style.Look = {"squeeze": False, "sharex": True, "sharey": "row"}
+        shape: style.Look = {"squeeze": False, "sharex": "row", "sharey": True}
         grid = figure.subplots(len(FIELDS), max(len(fleets), 1), **shape)
         for places, (column, label) in zip(grid, FIELDS.items(), strict=True):
-            places[0].set_ylabel(label)
             for place, fleet in zip(places, fleets, strict=False):
                 for k, rule in enumerate(rules):
                     part = rows[rows.fleet.eq(fleet) & rows.rule.eq(rule)]
                     _, colour, mark = RULES[rule]
                     at = [data.index(d) + 0.8 * ((k + 0.5) / len(rules) - 0.5) for d in part.data]
-                    place.vlines(at, *(part[name] for name in spans[column]), color=colour)
-                    place.plot(at, part[column], mark, color=colour, markersize=3.5)
-                titles = [data_title(name) for name in data]
-                place.set_xticks(range(len(data)), titles, rotation=40, ha="right")
+                    place.hlines(at, *(part[name] for name in spans[column]), color=colour)
+                    place.plot(part[column], at, mark, color=colour, markersize=3.5)
+                place.set_xlabel(label)
+                place.grid(visible=True, axis="x")
+                place.grid(visible=False, axis="y")
+        grid[0][0].set_yticks(range(len(data)), [data_title(name) for name in data])
+        grid[0][0].set_ylim(max(len(data), 1) - 0.5, -0.5)
         for place, fleet in zip(grid[0], fleets, strict=False):
             place.set_title(fleet, fontsize="small")
         looks = [RULES[name] for name in rules]

@@ -1,4 +1,4 @@
-"""The forecast of a step's tensors: closed forms, and what torch's profiler counts of a real step."""
+"""The forecast of a step's tensors: closed forms, and what torch's profiler counts of a step."""
 
 import pytest
 import torch
@@ -46,7 +46,7 @@ def test_weights_gradients_and_states_are_counted(optimiser, states):
 
 def test_activations_grow_by_what_backward_needs():
     sizes = (1024, 2048)
-    small, large = (forecast(SUBJECT, n).activations for n in sizes)
+    small, large = (forecast(SUBJECT, n, Manner()).activations for n in sizes)
     per_sample = (large - small) / (sizes[1] - sizes[0])
     # the output of each tanh, and of the last product or its gradient before it
     assert DEPTH <= per_sample / (WIDTH * FLOAT) <= DEPTH + 2
@@ -54,9 +54,9 @@ def test_activations_grow_by_what_backward_needs():
 
 def test_checkpointing_keeps_one_output_a_block_and_inference_keeps_none():
     batch_size = 8192
-    usual = forecast(SUBJECT, batch_size).activations
+    usual = forecast(SUBJECT, batch_size, Manner()).activations
     inference = forecast(SUBJECT, batch_size, Manner(task="infer")).activations
-    assert inference <= 2.1 * batch_size * WIDTH * FLOAT < usual
+    assert inference <= 3.1 * batch_size * WIDTH * FLOAT < usual
     assert len(repeated_blocks(stack())) == DEPTH
     network = stack()
     assert checkpoint_blocks(network)
@@ -67,7 +67,7 @@ def test_checkpointing_keeps_one_output_a_block_and_inference_keeps_none():
 def test_a_network_that_looks_at_numbers_is_refused():
     subject = SUBJECT._replace(loss=lambda network, x: network(x).sum() if x.sum() > 0 else x.sum())
     with pytest.raises(TrainingError, match="does not run on shapes alone"):
-        forecast(subject, 2)
+        forecast(subject, 2, Manner())
 
 
 CASES = [

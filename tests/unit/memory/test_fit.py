@@ -1,0 +1,110 @@
+"""`epochwatt fit`: what fits, what does not, and what the kernel says of it."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from click.testing import CliRunner
+
+from benchmarks import memory
+from epochwatt.cli import epochwatt
+from epochwatt.errors import ConfigError, EpochwattError
+from epochwatt.memory.fit import Request, answer
+from epochwatt.memory.fit_lines import as_json, fit_lines
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "vocab_size": 512,
+}
+
+
+def own_network():
+    """Return a network of somebody's, and a mini-batch of one sample."""
+    return torch.nn.Sequential(torch.nn.Linear(32, 4096), torch.nn.Linear(4096, 8)), (
+        torch.zeros(1, 32),
+    )
+
+
+def asked(model="lenet", **settings):
+    return answer(Request(model, **settings), REPOSITORY)
+
+
+def test_a_board_that_is_simulated_has_memory_time_and_energy():
+    found = asked(device="orin", batch_size=64, memory_gib=4.0)
+    assert found.verdict(found.now.need) == "fits"
+    assert found.now.epoch.e2e_s > 0
+    assert 64 < found.now.largest < found.killed
+    text = "\n".join(fit_lines(found))
+    assert "FORECAST, not measured: training lenet on Jetson AGX Orin" in text
+    assert f"largest batch size that fits: {found.now.largest}; {found.killed} would" in text
+    document = json.loads(json.dumps(as_json(found)))
+    assert document["parts_bytes"]["weights"] == found.now.tensors.weights
+    assert len(text.splitlines()) <= 40
+
+
+def test_a_small_memory_refuses_and_a_smaller_mini_batch_helps():
+    found = asked("resnet18", device="host", batch_size=64, num_workers=0, memory_gib=1.5)
+    assert found.verdict(found.now.need) == "no"
+    assert 0 < found.now.largest < 64 < found.killed * 2
+    by_change = {way.change: way.need.total for way in found.changes}
+    assert min(by_change.values()) < found.now.need.total
+    assert by_change["MALLOC_MMAP_THRESHOLD_=131072"] < found.now.need.total
+    assert "checkpointing of blocks" in by_change
+
+
+def test_functions_and_configurations_are_networks_too(tmp_path):
+    found = asked(f"{__name__}:own_network", device="agx", memory_gib=2.0)
+    assert found.now.tensors.weights == 4 * (32 * 4096 + 4096 + 4096 * 8 + 8)
+    assert asked("torchvision.models:alexnet", like="resnet50", device="nano").now.need.total
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    full = asked(str(tmp_path), device="orin.nano", batch_size=4, length=64)
+    lora = asked(str(tmp_path), device="orin.nano", batch_size=4, length=64, lora=4)
+    assert lora.now.tensors.optimiser < full.now.tensors.optimiser
+    assert any(way.change.startswith("LoRA") for way in full.changes)
+    assert full.now.epoch is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"model": "nope"}, "has no row 'nope'"),
+        ({"model": "no.such:function"}, "cannot be imported"),
+        ({"model": "torchvision.models:alexnet"}, "add --like"),
+        ({"device": "orim"}, "is 'orim'"),
+        ({"lora": 4}, "LoRA is for networks of transformers"),
+        ({"model": "no/config.json"}, "cannot be read"),
+    ],
+)
+def test_a_question_that_cannot_be_answered_says_why(settings, problem):
+    with pytest.raises(ConfigError, match=problem):
+        asked(**settings)
+
+
+def test_the_command_says_by_its_status_whether_it_fits(tmp_path, monkeypatch):
+    monkeypatch.chdir(REPOSITORY)
+    words = ["fit", "--model", "lenet", "--device", "host", "--workers", "0", "--memory-gib"]
+    written = tmp_path / "answer.json"
+    done = CliRunner().invoke(epochwatt, [*words, "4", "--json", str(written)])
+    assert (done.exit_code, json.loads(written.read_text())["verdict"]) == (0, "fits")
+    done = CliRunner().invoke(epochwatt, [*words, "0.1"], standalone_mode=False)
+    assert done.return_value == 1
+    assert "does not fit" in done.output
+
+
+@pytest.mark.slow
+def test_within_a_control_group_the_named_mini_batch_trains_and_a_larger_one_is_killed():
+    case = {"network": "squeezenet1_1", "optimiser": "sgd"}
+    try:
+        with memory.limited(2**30):
+            pass
+    except EpochwattError as error:
+        pytest.skip(str(error))
+    row = memory.within_limit(case, 1200.0)
+    assert row["trains"]
+    assert not row["lives"]
