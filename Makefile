@@ -139,6 +139,7 @@ lock: ## resolve the locked versions anew
 	$(LOCK) pyproject.toml --extra host -c requirements/workflow.txt -o requirements/host.txt
 	$(LOCK) pyproject.toml --extra host --extra dev -c requirements/host.txt -o requirements/dev.txt
 	$(LOCK) pyproject.toml --extra host --extra docs -c requirements/host.txt -o requirements/docs.txt
+	$(LOCK) pyproject.toml --extra workflow --extra flower -o requirements/flower.txt
 PEERS := zeus codecarbon perun traceml-ai carbontracker
 LOCK := .venv/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes
 

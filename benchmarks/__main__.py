@@ -1,7 +1,8 @@
 """`python -m benchmarks [NAME ...]`: measure, print a table, write results/benchmarks.json.
 
-Those with a table of their own in benchmarks/tables/ (`tables.TIMED`) write it, too. `peers`, which
-installs other tools, `memory` and `memory_limits`, half an hour, run only when they are named.
+Those with a table of their own in benchmarks/tables/ (`tables.TIMED`) write it, too. `peers` and
+`flower`, which install what the checkout lacks, `memory` and `memory_limits`, half an hour, run
+only when they are named.
 """
 
 import argparse
@@ -40,8 +41,9 @@ BENCHMARKS = {  # in the order in which they run -> module and function
     "fleet": ("fleet", "run"),
     "memory": ("memory", "run"),
     "memory_limits": ("memory", "limits"),
+    "flower": ("flower", "run"),
 }
-WHEN_NAMED = ("peers", "memory", "memory_limits")
+NAMED_ONLY = ("peers", "memory", "memory_limits", "flower")
 OUT = REPOSITORY / "results/benchmarks.json"
 
 
@@ -65,7 +67,7 @@ def main(argv: list[str] | None = None) -> int:
     rows: list[Row] = []
     failed = []
     with machine_lock().acquire({"benchmarks of": os.getcwd()}, on_wait=_say_waiting):
-        for name in arguments.names or (n for n in BENCHMARKS if n not in WHEN_NAMED):
+        for name in arguments.names or (name for name in BENCHMARKS if name not in NAMED_ONLY):
             module, function = BENCHMARKS[name]
             start_s = time.perf_counter()
             _say(f"{name}: running")

@@ -217,7 +217,7 @@ def grown(table: Observations, modes: Sequence[Mode]) -> list[Mode]:
     """Return the modes and those that are chosen after them."""
     profiled = list(modes)
     while len(profiled) < LAST:
-        _, sd = _fitted(table.only(profiled)).log_normal(table.modes)
+        _, sd = _fitted(table.only(profiled)).log_t(table.modes)
         is_new = [mode not in profiled for mode in table.mode_of_row]
         profiled.append(table.mode_of_row[int(np.where(is_new, sd, -1.0).argmax())])
     return profiled

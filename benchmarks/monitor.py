@@ -18,7 +18,6 @@ import multiprocessing
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -33,6 +32,7 @@ import numpy as np
 import pandas as pd
 import psutil
 
+from benchmarks.environments import environment
 from benchmarks.results import REPOSITORY, Result, Row, at_most, median_interval
 from benchmarks.synthetic import SyntheticSource
 from epochwatt.board.telemetry.process import die_with_parent
@@ -48,7 +48,6 @@ BLOCK_MINIBATCHES = 30  # with a tool, and as many bare ones between them
 START_S = 180.0
 CORES = sorted(os.sched_getaffinity(0))  # the loops have the first, all else the others
 LOCK = REPOSITORY / "requirements/peers.txt"
-ENVIRONMENT = REPOSITORY / ".cache/peers"
 CHILD = REPOSITORY / "benchmarks/peers/loop.py"
 PEERS = {  # what each reports of a loop on a machine without a GPU
     "bare": "nothing: how exact this comparison is",
@@ -85,7 +84,7 @@ def run(quick: bool = False) -> Result:
 
 def peers(quick: bool = False) -> Result:
     """Compare all tools on LeNet: cost, error of the energy, begin and end of an epoch."""
-    python = environment()
+    python = environment("peers")
     tools: dict[str, Any] = {}
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -127,24 +126,6 @@ def peer_table(tools: dict[str, Any]) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
-
-
-def environment() -> Path:
-    """Return the interpreter of an environment with all tools, made where it is not there."""
-    python, lock = ENVIRONMENT / "bin/python", ENVIRONMENT / LOCK.name
-    if lock.exists() and lock.read_bytes() == LOCK.read_bytes():
-        return python
-    uv = [sys.executable, "-m", "uv"]
-    for words in (
-        ["venv", "--quiet", "--clear", "--python", sys.executable, str(ENVIRONMENT)],
-        ["pip", "sync", "--quiet", "--python", str(python), str(LOCK)],
-    ):
-        if subprocess.run([*uv, *words], check=False).returncode:
-            raise EpochwattError("the other tools cannot be installed; uv says why above")
-    ours = Path(np.__file__).parents[1]  # torch is there
-    (next(ENVIRONMENT.glob("lib/python3*/site-packages")) / "torch.pth").write_text(f"{ours}\n")
-    shutil.copyfile(LOCK, lock)
-    return python
 
 
 # -- power ----------------------------------------------------------------------------------------

@@ -497,7 +497,8 @@ def round_tables(path: Path) -> Tables:
     judged = summary[summary.waiting_factor.ne(1)].boards.max()
     plain, fleet = summary[summary.waiting_factor.eq(1)], summary[summary.boards.eq(judged)]
     watts = fleet[fleet.rule.isin(("maxn_lowest", "plan"))]
-    watts = watts.assign(rule=watts.rule + ", x " + watts.waiting_factor.map("{:g}".format))
+    factors = watts.waiting_factor.map(" x {:g}".format)
+    watts = watts.assign(rule=watts.rule + ", " + watts.waiting + factors)
     other = plain[plain.rule.isin(("plan", "plan_few")) & plain.boards.ne(judged)]
     other = other.assign(rule=other.rule + ", " + other.boards.map("{:,} boards".format))
     trainings = trainings.assign(
@@ -505,7 +506,10 @@ def round_tables(path: Path) -> Tables:
     )
     shown = ["claim", "sentence", "our_value", "status"]
     return {
-        "rules": _saved(plain[plain.boards.eq(judged)], "saved", "longer", "waiting_time"),
+        **{
+            f"rules-{name}": _saved(rows, "saved", "longer", "waiting_time")
+            for name, rows in plain[plain.boards.eq(judged)].groupby("waiting")
+        },
         "waiting": _saved(watts, "saved", "rests_on_waiting"),
         "fleets": _saved(other, "saved", "longer", "waiting_time"),
         "trainings": _saved(trainings[trainings.rule.ne("maxn")], "saved", "longer", "lost"),

@@ -18,7 +18,7 @@ PAGES = [*ROOT.glob("*.md"), *DOCS, *ROOT.glob("config/**/*.md"), *ROOT.glob("be
 EXAMPLES = {"config/devices/demo.yaml", "config/devices/lab.nx.yaml"}  # files a reader makes
 FOREIGN = {  # commands of the system or of other tools
     *("cat", "cd", "curl", "export", "git", "lsblk", "mv", "pip", "pre-commit", "rsync"),
-    *("snakedeploy", "sh", "snakemake", "source", "sshfs", "sudo", "tar", "uv"),
+    *("flower-supernode", "snakedeploy", "sh", "snakemake", "source", "sshfs", "sudo", "tar", "uv"),
 }
 
 

@@ -55,12 +55,13 @@ def distributions(*names):
     return found.values()
 
 
-def environment(folder, wheel, linked):
-    """Make an environment with the wheel, and packages of ours linked; return its Python."""
+def environment(folder, linked, wheel=None):
+    """Make an environment of packages of ours, linked, and the wheel; return its Python."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     version = "python{}.{}".format(*sys.version_info)
     site = folder / "lib" / version / "site-packages"
-    shutil.unpack_archive(wheel, site, "zip")
+    if wheel:
+        shutil.unpack_archive(wheel, site, "zip")
     for distribution in distributions(*linked):
         for top in {file.parts[0] for file in distribution.files or () if file.parts[0] != ".."}:
             if top != "__pycache__" and not (site / top).exists():
@@ -77,7 +78,7 @@ def run(words, folder):
 
 @pytest.mark.slow
 def test_first_number_of_an_own_script_comes_within_a_minute(wheel, tmp_path):
-    python = environment(tmp_path / "venv", wheel, ("numpy", "torch"))
+    python = environment(tmp_path / "venv", ("numpy", "torch"), wheel)
     assert run([python, "-c", "import pandas"], tmp_path).returncode == 1
     page = (ROOT / "docs/tutorials/own-script.md").read_text("utf-8")
     script = re.search(r"```python\n(.*?)```", page, re.S)[1]
@@ -94,6 +95,18 @@ def test_first_number_of_an_own_script_comes_within_a_minute(wheel, tmp_path):
     whole = json.loads((tmp_path / "whole.json").read_text())
     assert whole["status"] == 0
     assert 0 < whole["time"] < FIRST_NUMBER_S
+
+
+@pytest.mark.slow
+def test_the_catalogues_checks_pass_with_nothing_but_snakemake(tmp_path):
+    """What Snakemake's catalogue of workflows runs in a checkout: its list has a row for each."""
+    python = environment(tmp_path / "venv", ("snakemake", "snakefmt"))
+    assert run([python, "-c", "import numpy"], tmp_path).returncode == 1
+    lint = run([python, "-m", "snakemake", "--lint"], ROOT)
+    assert lint.returncode == 0, lint.stderr
+    snakefiles = ["workflow/Snakefile", *sorted(ROOT.glob("workflow/rules/*.smk"))]
+    style = run([python, "-m", "snakefmt", "--check", "-v", *snakefiles], ROOT)
+    assert style.returncode == 0, style.stderr
 
 
 def python_of(version):

@@ -166,7 +166,7 @@ def what_if(device: str, model: str | None, run: str | None, **options: Any) -> 
 @option("--batch-size N", "Mini-batch size of the profiled runs.", COUNT)
 @option(
     "--method NAME",
-    "Prediction method (docs/explanation/predictions.md). Default: utilisation.",
+    "Prediction method (docs/explanation/predictions.md). Default: stacked.",
 )
 @option(
     "--verify",
@@ -257,7 +257,7 @@ def recommend(verify: bool, figure: bool, nvpmodel: bool, **options: Any) -> Non
 @option("--storage NAME", "Storage medium of the data set.")
 @option("--workers N", "Loader workers. Default: 4.", COUNT_OR_0)
 @option("--batch-size N", "Mini-batch size. Default: 16.", COUNT)
-@option("--method NAME", "Prediction method that chooses the modes. Default: utilisation.")
+@option("--method NAME", "Prediction method that chooses the modes. Default: stacked.")
 @click.pass_context
 def profile(context: click.Context, device: str | None, model: str | None, **options: Any) -> int:
     """Find a board's best power mode by running modes (docs/how-to/profile-a-board.md).
@@ -345,6 +345,7 @@ def schedule(**options: Any) -> int:
     epochwatt schedule --train mobilenet --infer resnet50 --rate 30 --max-latency-ms 300
         --max-power-w 30 --tables modes.csv
     """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # more cost twice the CPU time
     from epochwatt.schedule.question import Request, answer_lines, find_answer
 
     result = find_answer(Request(**options))

@@ -12,8 +12,8 @@ convolution is added separately, except for depthwise ones), cuda/LinearAlgebra.
 product is copied first), cuda/group_norm_kernel.cu, cuda/*Pool*.cu (gradients are zeroed first),
 cuda/Dropout.cu, cuda/layer_norm_kernel.cu, cuda/Embedding.cu. Batch norm is one kernel of cuDNN
 each way. Attention is counted as products and a softmax: torch 1.8 had no kernel for all of it; an
-LSTM as the products and elementwise kernels of each step, of which cuDNN merges some; a sort as one
-kernel with a thread per element.
+LSTM as two kernels each way (`recorder`), since cuDNN launches all of its steps at once; a sort as
+one kernel with a thread per element.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

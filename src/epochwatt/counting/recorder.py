@@ -47,6 +47,7 @@ class _Recorder(TorchDispatchMode):
         super().__init__()
         self.phase = ""
         self.launches: list[tuple[str, Kernel]] = []
+        self._starts: dict[nn.Module, int] = {}  # recurrent layer -> its first launch
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -56,6 +57,45 @@ class _Recorder(TorchDispatchMode):
         call = Call(str(func.overloadpacket), func, args, kwargs or {}, result)
         self.launches += [(self.phase, kernel) for kernel in kernels_of(call)]
         return result
+
+    def fuse_recurrent(self, network: nn.Module) -> None:
+        """Count each LSTM, GRU or RNN within as cuDNN launches it: once, forward and backward.
+
+        Its products are one kernel and its cells another; their threads are those of one step.
+        """
+        for layer in network.modules():
+            if isinstance(layer, nn.RNNBase):
+                layer.register_forward_pre_hook(self._begin_forward)
+                layer.register_forward_hook(self._end_forward)
+
+    def _begin_forward(self, layer: nn.Module, inputs: Any) -> None:
+        self._starts[layer] = len(self.launches)
+        for tensor in tree_leaves(inputs):
+            if isinstance(tensor, torch.Tensor) and tensor.requires_grad:
+                tensor.register_hook(lambda _: self.fuse(layer))
+
+    def _end_forward(self, layer: nn.Module, _: Any, outputs: Any) -> None:
+        self.fuse(layer)
+        for tensor in tree_leaves(outputs):
+            if tensor.requires_grad:
+                tensor.register_hook(lambda _: self._begin_backward(layer))
+
+    def _begin_backward(self, layer: nn.Module) -> None:
+        self._starts.setdefault(layer, len(self.launches))
+
+    def fuse(self, *layers: nn.Module) -> None:
+        """Fuse what was launched since these layers began; none told: all that have begun."""
+        for layer in layers or tuple(self._starts):
+            start = self._starts.pop(layer, len(self.launches))
+            steps = self.launches[start:]
+            del self.launches[start:]
+            for is_product, kind in ((True, "gemm"), (False, "elementwise")):
+                own = [kernel for _, kernel in steps if (kernel.kind == "gemm") == is_product]
+                if own:
+                    flops, moved = (sum(getattr(k, n) for k in own) for n in ("flops", "bytes"))
+                    most = max(kernel.elements for kernel in own)
+                    kernel = Kernel(f"recurrent.{kind}", kind, flops, moved, most)
+                    self.launches.append((steps[0][0], kernel))
 
 
 def record(
@@ -155,6 +195,7 @@ def _autocast(precision: str) -> Any:
 def _infer(network: nn.Module, inputs: Any, precision: str) -> list[tuple[str, Kernel]]:
     """Record the kernels of a forward pass without gradients, each with its phase."""
     with torch.no_grad(), _Recorder() as recorder, _autocast(precision):
+        recorder.fuse_recurrent(network)
         recorder.phase = "forward"
         network(inputs)
     return recorder.launches
@@ -169,6 +210,7 @@ def _train(
     for weight in weights:
         weight.grad = torch.empty_like(weight)
     with _Recorder() as recorder:
+        recorder.fuse_recurrent(network)
         recorder.phase = "zero_grad"
         _zero_grad(weights)
         recorder.phase = "forward"
@@ -179,6 +221,7 @@ def _train(
             training_loss = training_loss * torch.empty_like(training_loss)
         recorder.phase = "backward"
         training_loss.backward()
+        recorder.fuse()
         recorder.phase = "optimiser"
         if precision == "fp16":
             _unscale(weights)

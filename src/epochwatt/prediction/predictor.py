@@ -5,11 +5,11 @@ config/predictors.yaml. Jobs, scores, figures and `epochwatt recommend --method`
 registry; none of them names a method.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any, Self
 
 import numpy as np
@@ -38,6 +38,9 @@ class Predictor(ABC):
 
     target: str  # what it predicts, one of `TARGETS`
     trained_on: Numbers  # (m, 6), the distinct modes it learned from
+    # degrees of freedom of Student's t, as which an observation's logarithm lies about its mean
+    free: float = math.inf
+    chosen: float = 1.0  # how many times as far off modes are that were chosen of many
 
     @abstractmethod
     def predict(self, modes: ArrayLike) -> Numbers:
@@ -60,28 +63,43 @@ class Predictor(ABC):
     def sample(self, modes: ArrayLike) -> Numbers | None:
         """Return what observations in each mode may be, shape (d, n), the same at each call.
 
-        Log-normal, through the bounds of the interval; None where there is no interval.
+        As of `log_t`; None where there is no interval.
         """
         if self.interval(modes, LEVEL) is None:
             return None
-        mean, sd = self.log_normal(modes)
-        noise = np.random.default_rng(SAMPLE_SEED).standard_normal((N_SAMPLES, len(mean)))
-        return np.asarray(np.exp(mean + sd * noise))
+        mean, scale = self.log_t(modes)
+        rng, shape = np.random.default_rng(SAMPLE_SEED), (N_SAMPLES, len(mean))
+        is_normal = math.isinf(self.free)
+        noise = rng.standard_normal(shape) if is_normal else rng.standard_t(self.free, shape)
+        return np.asarray(np.exp(mean + scale * noise))
 
     def log_normal(self, modes: ArrayLike) -> tuple[Numbers, Numbers]:
-        """Return mean and standard deviation of the logarithm of an observation, (n,) each.
+        """Return mean and standard deviation of the normal distribution that is nearest to `log_t`.
 
-        Those of the log-normal through the bounds of the interval. Raises PredictionError: it
-        states no interval.
+        It has the same interval of `LEVEL`.
         """
+        from scipy.special import ndtri, stdtrit  # slow to import
+
+        share = (1 + LEVEL) / 2
+        mean, scale = self.log_t(modes)
+        return mean, scale * float(stdtrit(self.free, share) / ndtri(share))
+
+    def log_t(self, modes: ArrayLike) -> tuple[Numbers, Numbers]:
+        """Return centre and scale of the logarithm of an observation, (n,) each.
+
+        Those of Student's t with `free` degrees of freedom through the bounds of the interval.
+        Raises PredictionError: it states no interval.
+        """
+        from scipy.special import stdtrit  # slow to import
+
         interval = self.interval(modes, LEVEL)
         if interval is None:
             raise PredictionError(
                 f"the predictor of {self.target} does not know how sure it is",
-                do="take a method that states intervals: utilisation or physical",
+                do="take a method that states intervals: stacked or physical",
             )
         low, high = np.log(interval[0]), np.log(interval[1])
-        return (low + high) / 2, (high - low) / (2 * NormalDist().inv_cdf((1 + LEVEL) / 2))
+        return (low + high) / 2, (high - low) / (2 * float(stdtrit(self.free, (1 + LEVEL) / 2)))
 
     def fits(self, modes: ArrayLike) -> Numbers:
         """Return what d fits that agree about equally well with the data expect, shape (n, d)."""
@@ -94,6 +112,13 @@ class Predictor(ABC):
         the best of many modes is less often one that the model merely knows nothing of.
         """
         return np.asarray(self.fits(modes).mean(1))
+
+    def left_out(self) -> tuple[Numbers, Numbers] | None:
+        """Return how far each profiled mode is from what the others expect, and the scale of that.
+
+        Of logarithms, (m,) each; None: not known.
+        """
+        return None
 
     def residuals(self) -> Numbers:
         """Return decorrelated relative deviations in the m profiled modes; (0,): not known."""

@@ -33,6 +33,7 @@ METHODS = {  # name -> module.NAME of a `Method`
     "twin_prior": "epochwatt.prediction.models.physical.ON_PRIOR",
     "gaussian_process": "epochwatt.prediction.models.gaussian_process.METHOD",
     "utilisation": "epochwatt.prediction.models.utilisation.METHOD",
+    "stacked": "epochwatt.prediction.models.stacked.METHOD",
     "utilisation_transfer": "epochwatt.prediction.models.utilisation.TRANSFERRED",
     "gradient_boosting": "epochwatt.prediction.models.gradient_boosting.METHOD",
     "powertrain": "epochwatt.prediction.models.powertrain.METHOD",
@@ -44,7 +45,7 @@ METHODS = {  # name -> module.NAME of a `Method`
     "powertrain_scratch": "epochwatt.prediction.models.powertrain.SCRATCH",
     "powertrain_scratch_best": "epochwatt.prediction.models.powertrain.SCRATCH_BEST",
 }
-RECOMMENDED = "utilisation"  # of `epochwatt recommend` where --method is not given
+RECOMMENDED = "stacked"  # of `epochwatt recommend` where --method is not given
 
 
 def references(root: Path = Path()) -> dict[str, str]:

@@ -75,7 +75,9 @@ class FederatedStudy(Closed):
         10, ge=4, description="modes that half of the boards are known from, where so judged"
     )
     draws: int = Field(20, ge=1, description="fleets of each kind, by a seed each")
-    training: Training = Field(default_factory=Training, description="of several rounds")
+    training: Training = Field(
+        default_factory=lambda: Training.model_validate({}), description="of several rounds"
+    )
 
 
 def load_federated(root: Path = Path()) -> FederatedStudy | None:

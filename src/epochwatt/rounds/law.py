@@ -84,7 +84,7 @@ def fit_line(
     has_fixed, has_warm_up = len(np.unique(units)) > 1, warm_up is None and first.any()
     known = (warm_up or 0.0) * first
     columns = np.column_stack([repeats * units, repeats, first])
-    columns = columns[:, [True, has_fixed, has_warm_up]] / values[:, None]
+    columns = columns[:, np.array([True, has_fixed, has_warm_up], bool)] / values[:, None]
     solution, _, rank, _ = np.linalg.lstsq(columns, (values - known) / values, rcond=None)
     if rank < columns.shape[1]:
         raise ConfigError(

@@ -21,10 +21,9 @@ from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.rounds.answer import strongest_choice
 from epochwatt.rounds.config import FederatedStudy, load_federated
-from epochwatt.rounds.fleet import BoardEntry, Fleet, members_of, predict_modes
+from epochwatt.rounds.fleet import Fleet, members_of, predict_modes
 from epochwatt.rounds.law import Measured, learned_client
 from epochwatt.rounds.plan import Client, Indices, Numbers, least_energy_j, plan_round
-from epochwatt.sweeps.config import Grid
 from epochwatt.tables import write_frame
 
 SIMULATED = "simulated"
@@ -74,20 +73,12 @@ def simulate_catalogue(study: FederatedStudy, waiting: str, root: Path = Path())
 
     Raises EpochwattError: a board, network or mode that cannot be simulated.
     """
-    entries = [
-        BoardEntry(
-            name=device,
-            device=device,
-            workload=study.workload,
-            batch_size=study.batch_size,
-            samples=study.batch_size,
-            grid=Grid(),
-            waiting_w=waiting,
-        )
-        for device in study.devices
-    ]
+    entry = {"workload": study.workload, "batch_size": study.batch_size, "grid": "all"}
+    entry |= {"samples": study.batch_size, "waiting_w": waiting}
+    boards = [{**entry, "name": device, "device": device} for device in study.devices]
+    fleet = Fleet.model_validate({"boards": boards})
     rows, strongest, parts, begin = [], [], [], 0
-    for member in members_of(Fleet(boards=entries), root):
+    for member in members_of(fleet, root):
         client, top = member.client, strongest_choice(member)
         drawn = np.random.default_rng(0).permutation(len(client.fit_s))[: study.modes]
         kept = np.union1d(drawn, top)
@@ -122,7 +113,8 @@ class Known(NamedTuple):
             is_better = by_then_j <= self.power_w[k] * self.time_s[k]
             if not (is_better & (waiting_w <= self.waiting_w[k])).any():
                 kept.append(int(k))
-        return Known(*(values[kept] for values in self))
+        rows, *values = self
+        return Known(rows[kept], *(numbers[kept] for numbers in values))
 
 
 def known_modes(catalogue: Catalogue) -> list[Known]:
@@ -625,8 +617,8 @@ def train(
         totals.trained += float(fleet.minibatches[in_time].sum())
         totals.lost += float(fleet.minibatches[here & ~in_time].sum())
         if rule == "plan_again":
-            for i in np.flatnonzero(stays):
-                ended = Measured(choices[i], fit_s[i], ends_s[i], is_first=number == 1)
+            for i in map(int, np.flatnonzero(stays)):
+                ended = Measured(int(choices[i]), fit_s[i], ends_s[i], is_first=number == 1)
                 measured[i].append(ended)
                 believed[i] = learned_client(clients[i], measured[i])
     return totals

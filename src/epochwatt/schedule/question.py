@@ -10,7 +10,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from epochwatt.errors import ConfigError
-from epochwatt.open_data.read import find_tables
 from epochwatt.prediction.registry import load_method
 from epochwatt.schedule.config import ScheduleStudy
 from epochwatt.schedule.problem import (
@@ -178,6 +177,8 @@ def _simulated(request: Request, root: Path) -> list[ModeTable]:
 
 def _tables_from_option(request: Request) -> list[ModeTable]:
     """Read the tables of --tables that are of mini-batches, and of --device where it is given."""
+    from epochwatt.open_data.read import find_tables  # imports pandas
+
     tables = find_tables(str(request.tables))
     fitting = [
         table

@@ -1,5 +1,7 @@
 """Read YAML files safely: no objects, no bombs, no duplicate keys."""
 
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +36,7 @@ def refuse_deep(text: str, path: Path) -> None:
 def read_yaml(path: Path) -> Any:
     """Return the content of a YAML file, any type; ConfigError: it is missing, or not YAML."""
     try:
-        text = path.read_text(encoding="utf-8")
-        refuse_deep(text, path)
-        return yaml.load(text, Loader=_Loader)
+        return deepcopy(_parsed(path.read_text(encoding="utf-8"), path))
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -50,6 +50,12 @@ def read_yaml(path: Path) -> Any:
         raise ConfigError("not valid YAML", where=f"{path}{line}", found=problem) from error
     except ValueError as error:  # such as a date 2026-02-30
         raise ConfigError("not valid YAML", where=str(path), found=str(error)) from error
+
+
+@lru_cache(maxsize=64)  # a start of the program reads some files a dozen times
+def _parsed(text: str, path: Path) -> Any:
+    refuse_deep(text, path)
+    return yaml.load(text, Loader=_Loader)
 
 
 class _Loader(FAST):  # type: ignore[misc,valid-type]

@@ -102,6 +102,17 @@ class Chooses(nn.Module):
         return 2 * inputs if inputs.sum() > 0 else inputs
 
 
+@pytest.mark.parametrize(("task", "passes"), [("infer", 1), ("train", 2)])
+def test_an_lstm_is_launched_once_each_way_with_the_work_of_all_its_steps(task, passes):
+    network = nn.LSTM(8, 8, 2, batch_first=True)
+    fused = record(network, torch.empty(4, 5, 8), task=task, loss=lambda lstm, x: lstm(x)[0].mean())
+    recurrent = [kernel for _, kernel in fused if kernel.name.startswith("recurrent")]
+    assert [kernel.kind for kernel in recurrent] == ["gemm", "elementwise"] * passes
+    products = 2 * 2 * 4 * 5 * 8 * (4 * 8) * 2  # layers, input and state, batch, steps, in, gates
+    assert recurrent[0].flops == products
+    assert recurrent[0].elements <= 4 * 5 * 4 * 8  # the input's product of all steps at most
+
+
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
 def test_work_that_depends_on_numbers_is_refused(precision):
     with pytest.raises(TrainingError, match="Chooses cannot be counted"):

@@ -70,9 +70,9 @@ class HeldMode:
             log.warning("the mode %s is not set: %s", mode, answer.get("error", answer))
 
     def _answer(self) -> Document:
-        stdout, line = self._process.stdout, ""
+        stdout, line = self._process.stdout, ""  # type: Any, str
         if select.select([stdout], [], [], PATIENCE_S)[0]:
-            line = stdout.readline()  # type: ignore[union-attr]
+            line = stdout.readline()
         try:
             return dict(json.loads(line))
         except (TypeError, ValueError):

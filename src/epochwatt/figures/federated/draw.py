@@ -57,18 +57,18 @@ def draw_timeline(timeline: pd.DataFrame, stem: str, style_file: str) -> None:
     with _opened(stem, style_file, height_in, rows, spec) as (figure, axes):
         places = style.side_by_side(figure, axes, max(len(rules), 1))
         for place, rule in zip(places, rules, strict=False):
-            for row in rows[rows.rule.eq(rule)].itertuples():
-                at = boards.index(row.board)
+            for row in records(rows[rows.rule.eq(rule)]):
+                at = boards.index(row["board"])
                 parts = (
-                    (0.0, row.begin_s, AROUND),
-                    (row.begin_s, row.fit_s, colours[row.device]),
-                    (row.done_s, row.around_s - row.begin_s, AROUND),
+                    (0.0, row["begin_s"], AROUND),
+                    (row["begin_s"], row["fit_s"], colours[row["device"]]),
+                    (row["done_s"], row["around_s"] - row["begin_s"], AROUND),
                 )
                 for begin_s, width_s, colour in parts:
                     place.barh(at, width_s, 0.75, begin_s, color=colour)
-                done_s = row.fit_s + row.around_s
-                pale = style.pale(style.pale(colours[row.device]))
-                place.barh(at, max(row.end_s - done_s, 0.0), 0.75, done_s, color=pale)
+                done_s = row["fit_s"] + row["around_s"]
+                pale = style.pale(style.pale(colours[row["device"]]))
+                place.barh(at, max(row["end_s"] - done_s, 0.0), 0.75, done_s, color=pale)
             place.axvline(rows[rows.rule.eq(rule)].end_s.max(), color=END, linestyle=":")
             place.set_title(RULES[rule][0], fontsize="small")
             place.set_xlim(0, 1.02 * rows.end_s.max())
@@ -96,8 +96,8 @@ def draw_deadlines(deadlines: pd.DataFrame, stem: str, style_file: str) -> None:
         rows[name] = numbers(rows[name])
     keys = ["provenance", "boards", "data", "waiting", "rule", "deadline"]
     energy = rows.groupby(keys, sort=False).energy_pct
-    rows = energy.agg(low_pct=_quantile(0.1), energy_pct="median", high_pct=_quantile(0.9))
-    rows = rows.reset_index()
+    spread = energy.agg(low_pct=_quantile(0.1), energy_pct="median", high_pct=_quantile(0.9))
+    rows = pd.DataFrame(spread).reset_index()
     rows["field"] = [f"{data_title(d)}, {w}" for d, w in zip(rows.data, rows.waiting, strict=True)]
     x = vega.number("deadline", "deadline (times the end in the strongest modes)")
     y = vega.number("energy_pct", "energy of a sample (% of the strongest modes)")

@@ -218,15 +218,17 @@ def units_of(tables: Iterable[ModeTable]) -> tuple[list[Unit], list[str]]:
 
 
 def with_reference(unit: Unit, tables: Iterable[ModeTable], cache: Path | None = None) -> Unit:
-    """Return the unit with references: the first tables of other workloads that can be used.
+    """Return the unit with references: the largest tables of other workloads that can be used.
 
-    Tables of the same device come first. One can be used that has `TINY` modes or more, and power
-    where the unit has power. Where there is none, `no_reference` says why.
+    Tables of the same device come first; a pooled workload may transfer from another one of its
+    pool. One can be used that has `LEAST_MODES` or more, and power where the unit has power. Where
+    there is none, `no_reference` says why.
     """
     ours = {table.workload for table in unit.tables}
     reasons: list[tuple[str, str]] = []
     references: list[Reference] = []
-    for table in sorted(tables, key=lambda table: table.key.device != unit.device):
+    order = sorted(tables, key=lambda t: (t.key.device != unit.device, -len(t.valid().rows)))
+    for table in order:
         try:
             others = observations_of(table)
         except EpochwattError as error:
@@ -234,8 +236,8 @@ def with_reference(unit: Unit, tables: Iterable[ModeTable], cache: Path | None =
             continue
         if ours == {others.workload}:
             reasons.append((others.workload, "the workload itself"))
-        elif len(others.modes) < TINY:
-            reason = f"{len(others.modes)} modes, {TINY} or more are needed"
+        elif len(others.modes) < LEAST_MODES:
+            reason = f"{len(others.modes)} modes, {LEAST_MODES} or more are needed"
             reasons.append((others.workload, reason))
         elif unit.has_power and np.isnan(others.power_w).any():
             reasons.append((others.workload, "no power in some modes"))

@@ -58,6 +58,11 @@ class GaussianProcess(Predictor):
         mean = self._mean(shared)
         return np.exp(mean - half_width), np.exp(mean + half_width)
 
+    def left_out(self) -> tuple[Numbers, Numbers]:
+        """Return how far each profiled mode is from what the others expect, and the deviation."""
+        variance = 1 / np.diag(self._inverse)
+        return variance * (self._inverse @ (self.values - self.values.mean())), np.sqrt(variance)
+
     def _mean(self, shared: Numbers) -> Numbers:
         """Return the expected logarithm, (n,), from the covariance with the profiled modes."""
         level = self.values.mean()

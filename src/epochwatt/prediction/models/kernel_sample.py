@@ -118,8 +118,8 @@ def among(kernels: Kernels, observed: Observed) -> Numbers:
     return np.asarray(smooth + observed.linear[kernels.shape] + noise)
 
 
-def left_out(inverse: Numbers, off: Numbers) -> Numbers:
-    """Return how far each mode is from what all others expect of it, in standard deviations, (m,).
+def left_out(inverse: Numbers, off: Numbers) -> tuple[Numbers, Numbers]:
+    """Return how far each mode is from what all others expect of it, and the deviation, (m,) each.
 
     `inverse`, (s, m, m), is that of the covariance of the observations (`among`), `off` the
     logarithm of observed over expected, (s, m). By each process, miss = (K^-1 off)_i / (K^-1)_ii
@@ -132,4 +132,4 @@ def left_out(inverse: Numbers, off: Numbers) -> Numbers:
     weights /= weights.sum(0)
     mean = (weights * miss).sum(0)
     mixture_variance = (weights * (variance + (miss - mean) ** 2)).sum(0)
-    return np.asarray(mean / np.sqrt(mixture_variance))
+    return mean, np.sqrt(mixture_variance)

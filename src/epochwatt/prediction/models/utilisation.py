@@ -70,14 +70,17 @@ class Utilisation(Predictor):
 
     def predict(self, modes: ArrayLike) -> Numbers:
         """Return the expected value in each mode, shape (n,)."""
-        means, _ = self._moments(as_rows(modes))
-        return np.asarray(np.exp(means.mean(0)))
+        return np.exp(self.mixture(modes)[0])
+
+    def mixture(self, modes: ArrayLike) -> tuple[Numbers, Numbers]:
+        """Return mean and standard deviation of the logarithm by all processes, (n,) each."""
+        means, variances = self._moments(as_rows(modes))
+        mean = means.mean(0)
+        return mean, np.sqrt((variances + (means - mean) ** 2).mean(0))
 
     def interval(self, modes: ArrayLike, level: float = LEVEL) -> tuple[Numbers, Numbers]:
         """Return bounds that hold an observation with probability `level`, shape (n,) each."""
-        means, variances = self._moments(as_rows(modes))
-        mean = means.mean(0)
-        sd = np.sqrt((variances + (means - mean) ** 2).mean(0))  # of the mixture
+        mean, sd = self.mixture(modes)
         half_width = self.widening * self._quantile(level) * sd
         return np.exp(mean - half_width), np.exp(mean + half_width)
 
@@ -87,6 +90,11 @@ class Utilisation(Predictor):
 
     def residuals(self) -> Numbers:
         """Return how far each profiled mode is from what the others expect, in deviations, (m,)."""
+        off, sd = self.left_out()
+        return off / sd
+
+    def left_out(self) -> tuple[Numbers, Numbers]:
+        """Return how far each profiled mode is from what the others expect, and the deviation."""
         return left_out(self._inverse, self._observations.off[self.picked])
 
     @cached_property

@@ -11,7 +11,7 @@ from epochwatt.prediction.profile.bench import Bench, replayed, simulated
 from epochwatt.prediction.profile.board_bench import Board
 from epochwatt.prediction.profile.search import ENDLESS_S, MAX_RISK, Goal, Profile
 from epochwatt.prediction.recommend.command import run_prefix
-from epochwatt.prediction.registry import load_method
+from epochwatt.prediction.registry import RECOMMENDED, load_method
 from epochwatt.published.numbers import DEFAULTS
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import Devices, read_rows
@@ -22,7 +22,7 @@ from epochwatt.sweeps.config import SweepEntry
 from epochwatt.sweeps.other_power import OtherPower
 from epochwatt.sweeps.table import load_sweep
 
-METHOD = "utilisation"  # where --method is not given: docs/how-to/profile-a-board.md has the scores
+BESIDE = "physical"  # chooses together with it where few runs are allowed
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Request:
     storage: str | None = None
     workers: int | None = None
     batch_size: int | None = None
-    method: str = METHOD
+    method: str = RECOMMENDED
 
     @property
     def goal(self) -> Goal:
@@ -79,7 +79,8 @@ def profile_of(
     """
     method, goal = load_method(request.method, root), request.goal
     bench = _board(request, root, say) if request.replay is None else _replayed(request, root)
-    return Profile(bench, goal, method)
+    beside = [load_method(BESIDE, root)] if request.method == RECOMMENDED else []
+    return Profile(bench, goal, method, beside=beside)
 
 
 def _replayed(request: Request, root: Path) -> Bench:

@@ -9,6 +9,9 @@ not wait for more modes once each costs more than it can gain.
 One measurement says little about the next one, and the best of many that lie just below a limit is
 one that was lucky. So a mode is an answer only where the next measurement breaks the limit with a
 probability of `max_risk` at most (`power_risks`), and it is run again until that is clear.
+
+Where few runs are allowed (`Goal.max_runs`), none is left to explore with: the strongest mode comes
+first and each of its parts lowered alone, then whatever several methods together expect to be best.
 """
 
 import math
@@ -20,6 +23,7 @@ import numpy as np
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows, logs
+from epochwatt.prediction.models.stacked import student_scale
 from epochwatt.prediction.models.times_power import predictors, time_with_power
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import LEVEL, Method, Predictor
@@ -39,6 +43,7 @@ SHARE_FIRST = 0.5  # of the time, that the first design may take
 MOST_CANDIDATES = 1500  # of a design, whose search compares each with each
 SHORTLIST = 500  # modes of which it is asked how unsure they are
 HOPEFUL = 1.25  # expected power over the limit, up to which a mode is on that list
+LEAST_KNOBS = 3  # parts that vary, from which on each is lowered alone where runs are few
 N_VERIFIED = 12  # candidates in a row that are no better: what is left is not, either
 # ASSUME: the mode is for a training that takes this many times what may be spent to find it
 HORIZON = 10.0
@@ -53,12 +58,10 @@ N_BUSY = 2  # modes in a row that ran beside other programs end the search
 ENDLESS_S = 1e9  # board time where there is no limit of it
 
 MAX_RISK = 0.1  # where none is asked for
-REPEAT_WEIGHT = 10  # repeats that the belief in `REPEAT_SD` is worth
-MODEL_WEIGHT = 0.3  # what the model expects of a mode, in runs of it
+REPEAT_WEIGHT = 5  # repeats that the belief in `REPEAT_SD` is worth
 OWN_WEIGHT = 1  # what all modes show, in repeats, beside what a mode itself does
 FREE = 4  # degrees of freedom: repeats have outliers
-N_PASSES = 20  # of a fit of their scale
-MOST_REPEATS = 6  # of one mode
+LEAST_REPEATS, MOST_REPEATS = 3, 6  # of the answer to a limit; of one mode
 
 
 @dataclass(frozen=True)
@@ -133,17 +136,18 @@ def scatter_of(values: Sequence[Numbers]) -> Scatter:
     n = np.array([len(runs) for runs in values], float)
     off = [np.log(runs / np.exp(np.log(runs).mean())) for runs in values]
     free = [o * np.sqrt(len(o) / (len(o) - 1)) for o in off if len(o) > 1]
-    squares = np.concatenate([np.full(REPEAT_WEIGHT, REPEAT_SD), *free]) ** 2
-    counts = np.concatenate(
-        [np.ones(REPEAT_WEIGHT), *(np.full(len(o), 1 - 1 / len(o)) for o in free)]
+    counts = [np.full(len(o), 1 - 1 / len(o)) for o in free]
+    empty = np.empty(0)
+    pooled = student_scale(
+        np.concatenate([empty, *free]),
+        REPEAT_SD,
+        REPEAT_WEIGHT,
+        FREE,
+        np.concatenate([empty, *counts]),
     )
-    pooled = REPEAT_SD**2
-    for _ in range(N_PASSES):
-        weights = (FREE + 1) / (FREE + squares / pooled)
-        pooled = float((weights * counts) @ squares / counts.sum())
     own = np.array([o @ o for o in off])
-    own = np.maximum((OWN_WEIGHT * pooled + own) / (OWN_WEIGHT + n - 1), pooled)
-    return Scatter(np.sqrt(own), n)
+    own = np.sqrt((OWN_WEIGHT * pooled**2 + own) / (OWN_WEIGHT + n - 1))
+    return Scatter(np.maximum(own, pooled), n)
 
 
 def margin(risk: float) -> float:
@@ -165,6 +169,8 @@ class Profile:
     ran: list[Measured] = field(default_factory=list)  # modes that were run for this one, in order
     n_first: int | None = None  # how many of these were of the first design; None: it has not ended
     since: int = 0  # how many of these there were when the best mode changed last
+    # that choose together with `method` where few runs are allowed
+    beside: Sequence[Method] = ()
     _fitted: tuple[int, Fits] | None = None  # how many modes were known, and their fits
     stop: str = ""  # why no other mode is run, in words; empty: it goes on
 
@@ -199,41 +205,41 @@ class Profile:
         return scatter_of([np.array([getattr(run, name) for run in runs]) for runs in self._runs()])
 
     def risks(self) -> Numbers:
-        """Return the probability that the next run of each of the `modes` breaks the limit.
+        """Return the probability that the next run of each of the `modes` breaks the limit."""
+        from scipy.special import stdtr  # slow to import
 
-        It is as its own runs were, or as the model expects of it, which knows all other modes: that
-        counts as `MODEL_WEIGHT` runs. So a mode that was low for once is not believed at once.
+        limit_w = self.goal.max_power_w
+        if limit_w is None:
+            return np.zeros(len(self.modes()))
+        mean, scale = self.next_power()
+        return np.asarray(stdtr(FREE, (mean - math.log(limit_w)) / scale))
+
+    def next_power(self) -> tuple[Numbers, Numbers]:
+        """Return centre and scale of the logarithm of the next power in each of the `modes`.
+
+        A mode's own runs count, and what the model expects of it from all others: each by how sure
+        it is. So a mode that was low for once is not believed at once.
         """
-        from scipy.special import ndtr, stdtr  # slow to import
-
-        modes, limit_w = self.modes(), self.goal.max_power_w
-        if limit_w is None or not modes:
-            return np.zeros(len(modes))
-        scatter = self.scatter()
-        risks = np.asarray(
-            stdtr(FREE, np.log([r.power_w / limit_w for r in modes]) / scatter.next())
-        )
-        if self.n_first is None:
-            return risks
-        mean, sd = self._expected_power()
-        expected = ndtr((mean - math.log(limit_w)) / np.maximum(sd, LEAST_SD))
-        return np.asarray(
-            (scatter.n * risks + MODEL_WEIGHT * expected) / (scatter.n + MODEL_WEIGHT)
-        )
-
-    def _expected_power(self) -> tuple[Numbers, Numbers]:
-        """Return mean and deviation of the logarithm of power in each of the `modes`."""
-        modes = as_rows([run.mode for run in self.modes()])
-        if len(modes) < LEAST_VALID:
-            return np.full(len(modes), -np.inf), np.ones(len(modes))
-        power = self.fits().power
-        assert power is not None  # there is a limit
-        return power.log_normal(modes)
+        modes, scatter = self.modes(), self.scatter()
+        mean, variance = np.log([run.power_w for run in modes]), scatter.scale**2 / scatter.n
+        if self.n_first is not None and len(modes) >= LEAST_VALID:
+            power = self.fits().power
+            left_out = None if power is None else power.left_out()
+            if left_out is not None:
+                off, sd = left_out
+                share = np.minimum(variance / sd**2, 1.0)  # of what it is off that is chance
+                mean, variance = mean - share * off, variance * (1 - share)
+        return mean, np.sqrt(scatter.scale**2 + variance)
 
     def kept(self) -> list[Measured]:
         """Return the modes that keep the limit as surely as asked, the best first."""
+        most_w = self.goal.max_power_w or math.inf
         pairs = zip(self.modes(), self.risks().tolist(), strict=True)
-        kept = [run for run, risk in pairs if risk <= self.goal.max_risk and self.goal.in_time(run)]
+        kept = [
+            run
+            for run, risk in pairs
+            if risk <= self.goal.max_risk and not run.power_w > most_w and self.goal.in_time(run)
+        ]
         return sorted((r for r in kept if not math.isnan(self.goal.aim(r))), key=self.goal.aim)
 
     @property
@@ -387,6 +393,9 @@ def _first_design(profile: Profile) -> list[Mode]:
     n = min(max(N_FIRST - n_known, 0), n_left)
     if profile.goal.max_runs is not None:
         n = min(n, max(profile.goal.max_runs // 2, LEAST_FIRST - n_known), profile.goal.max_runs)
+        if not profile.before and (np.ptp(bench.modes, axis=0) > 0).sum() >= LEAST_KNOBS:
+            return lowered_alone(bench.modes)[:n]
+        n = min(n, LEAST_FIRST)
     if not n:
         return []
     left_s, n_least = profile.left_s, max(min(LEAST_FIRST - n_known, n_left), 1)
@@ -429,11 +438,38 @@ def first_modes(bench: Bench, n_modes: int, already: Sequence[Mode] = ()) -> tup
     return tuple(Mode(*modes[place].tolist()) for place in nearest)
 
 
+def lowered_alone(modes: Numbers) -> list[Mode]:
+    """Return the strongest of modes (n, 6), and for each part the one in which it alone is middle.
+
+    The nearest ones that there are, with the whole range of each part as a unit.
+    """
+    high, low, rows = logs(modes).max(0), logs(modes).min(0), logs(modes)
+    varies = np.flatnonzero(high > low)
+    wanted = [high, *(np.where(np.arange(len(high)) == k, (high + low) / 2, high) for k in varies)]
+    units = np.where(high > low, high - low, 1.0)
+    places = [int((((rows - row) / units) ** 2).sum(1).argmin()) for row in wanted]
+    return [Mode(*modes[place].tolist()) for place in dict.fromkeys(places)]
+
+
 # -- the next mode ---------------------------------------------------------------------------------
 
 
 def _next_mode(profile: Profile) -> Mode | None:
-    """Return the mode to run next; None, and `stop` says why: none is worth it."""
+    """Return the mode to run next; None, and `stop` says why: none is worth it.
+
+    Before the end the answer is run again until it is clear of the limit: it was chosen for being
+    low, so its first run says too little.
+    """
+    mode, best = _most_promising(profile), profile.best
+    if mode is None and best is not None and profile.goal.max_power_w is not None:
+        is_time = profile.bench.expected_s(best.time_s) <= profile.left_s
+        if best.n < LEAST_REPEATS and is_time:
+            profile.stop, mode = "", best.mode
+    return mode
+
+
+def _most_promising(profile: Profile) -> Mode | None:
+    """Return the mode whose next run is worth most; None, and `stop` says why: none is."""
     bench, goal, best = profile.bench, profile.goal, profile.best
     tried = [run.mode for run in profile.measured]
     known = set(map(tuple, as_rows(tried).tolist())) if tried else set()
@@ -464,7 +500,10 @@ def _next_mode(profile: Profile) -> Mode | None:
     aim = np.concatenate([aim, [goal.aim(run) for run in seen]])
     gain, keeps = (np.concatenate(both) for both in zip(promise, again, strict=True))
     cost_s = np.array([bench.expected_s(float(t)) for t in times_s])
-    fit_in = cost_s <= profile.left_s
+    left_s = profile.left_s
+    if best is not None and goal.max_power_w is not None:  # the answer's own repeats are kept free
+        left_s -= bench.expected_s(best.time_s) * max(LEAST_REPEATS - best.n, 0)
+    fit_in = cost_s <= left_s
     if not fit_in.any():
         profile.stop = NO_FIT
         return None
@@ -476,6 +515,10 @@ def _next_mode(profile: Profile) -> Mode | None:
             profile.stop = "no mode is expected to keep the limit"
             return None
         return Mode(*modes[place].tolist())
+    likely = fit_in[: len(promise.keeps)] & (promise.keeps >= LIKELY)
+    if goal.max_runs is not None and likely.any():
+        expected = _expected_together(profile, modes[: len(likely)])
+        return Mode(*modes[int(np.where(likely, expected, np.inf).argmin())].tolist())
     # candidates that were run since it is the best; the first design does not count
     verified = len(profile.ran) - max(profile.since, profile.n_first or 0) >= N_VERIFIED
     saved_s = gain * HORIZON * goal.max_s
@@ -497,6 +540,27 @@ def _next_mode(profile: Profile) -> Mode | None:
     return None
 
 
+def _expected_together(profile: Profile, modes: Numbers) -> Numbers:
+    """Return the logarithm of the aim in modes (n, 6), the mean of what all methods expect.
+
+    Where one or two parts vary, `method` alone knows their bends best.
+    """
+    rows, fits = profile.bench.observations(profile.modes()), [profile.fits()]
+    varied = {n for n, s in zip(Mode._fields, np.ptp(rows.modes, axis=0), strict=True) if s}
+    for method in profile.beside:
+        if len(varied) >= LEAST_KNOBS and varied <= {*method.parts}:
+            fitted = predictors(method, rows, [rows])
+            fits.append(Fits(fitted[TIME], fitted.get(POWER)))
+    return np.mean([np.log(_expected_aim(fit, modes, profile.goal)) for fit in fits], axis=0)
+
+
+def _expected_aim(fits: Fits, modes: Numbers, goal: Goal) -> Numbers:
+    aim = fits.time.predict(modes)
+    if goal.objective == "energy" and fits.power is not None:
+        aim = np.maximum(goal.other.energy_j(aim, fits.power.predict(modes)), LEAST_SD)
+    return aim
+
+
 def _shortlist(fits: Fits, modes: Numbers, goal: Goal) -> tuple[Numbers, Numbers]:
     """Return the `SHORTLIST` modes (k, 6) most likely to be best, and the expected aim of each.
 
@@ -505,14 +569,12 @@ def _shortlist(fits: Fits, modes: Numbers, goal: Goal) -> tuple[Numbers, Numbers
     """
     if not len(modes):
         return modes, np.empty(0)
-    aim = fits.time.predict(modes)
-    watts = None if fits.power is None else fits.power.predict(modes)
-    if goal.objective == "energy" and watts is not None:
-        aim = goal.other.energy_j(aim, watts)
+    aim = _expected_aim(fits, modes, goal)
     if len(modes) <= SHORTLIST:
         return modes, aim
     excess = np.ones(len(modes))  # of expected power; 1: it may keep the limit
-    if watts is not None and goal.max_power_w is not None:
+    if fits.power is not None and goal.max_power_w is not None:
+        watts = fits.power.predict(modes)
         excess = np.maximum(watts / (HOPEFUL * goal.max_power_w), 1.0)
     first = np.lexsort((aim, excess))[:SHORTLIST]  # by excess, then by aim
     return modes[first], aim[first]
@@ -528,7 +590,7 @@ def gains(fits: Fits, candidates: Numbers, profile: Profile) -> Gains:
 
     def moments(predictor: Predictor) -> tuple[Numbers, Numbers]:
         """Return mean and standard deviation of the logarithm of an observation, (n,) each."""
-        mean, sd = predictor.log_normal(candidates)
+        mean, sd = predictor.log_t(candidates)
         return mean, np.maximum(sd, LEAST_SD)
 
     goal, best, keeps = profile.goal, profile.best, np.ones(len(candidates))
@@ -572,7 +634,7 @@ def gains_of_repeats(profile: Profile) -> Gains:
     scatter = profile.scatter()
     n = scatter.n
     limit = math.log(goal.max_power_w) - margin(goal.max_risk) * scatter.next(1)
-    far = limit - np.log([run.power_w for run in modes])
+    far = limit - profile.next_power()[0]
     # the mean of one run more lies about the one there is
     keeps = np.where(n < MOST_REPEATS, ndtr(far / (scatter.scale / np.sqrt(n * (n + 1)))), 0.0)
     keeps = np.where(profile.risks() <= goal.max_risk, 0.0, keeps)

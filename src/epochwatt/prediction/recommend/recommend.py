@@ -11,14 +11,13 @@ allowed, each mode must be safer than that.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt.analysis.pareto import pareto_front
-from epochwatt.columns import unit
+from epochwatt.columns import CLOCKS, unit
 from epochwatt.prediction.data.modes import Board, Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.data.observations import PROCESSES
 from epochwatt.prediction.models.residual_gp import distances
@@ -36,6 +35,12 @@ AS_EXPECTED = 0.5  # the risk at which expected values keep the budgets
 # about 1 % (SIGMETRICS 2023, section 5.4). A mode of which one repeat is known is not known better.
 # What a sensor is off by all the time is not in it.
 REPEAT_SD = 0.01
+# How many times below the lowest profiled memory clock a mode may be. What memory costs hides
+# behind other parts at high clocks: from four modes, times at a quarter of the lowest clock and
+# below were half off in the median, and intervals of 90 % held half of them (synthetic boards whose
+# times differ by a factor of 16 to 47).
+REACH = 2.0
+MEMORY = CLOCKS.index("emc_mhz")
 STRICTER = tuple(0.5**n for n in range(7))  # than what is allowed, of each mode
 OPTIONS = {  # budget -> option of the command
     name: f"--max-{name.replace('_', '-')}" for name in ("power_w", "epoch_s", "energy_wh")
@@ -92,7 +97,9 @@ class Recommendation:
     estimates: Mapping[str, Estimate]  # epoch_s and, with a model of power, power_w, energy_wh
     risks: Mapping[str, float]  # as of `Choice`
     extrapolated: tuple[str, ...]  # parts of the mode that lie outside all profiled modes
-    n_modes: int  # of the board
+    fixed: tuple[str, ...]  # parts that are the same in all profiled modes, and so in the answer
+    n_modes: int  # that were considered
+    n_out_of_reach: int  # that were not, for their low memory clock
     n_within: int
     # modes that none beats in both time and energy, the fastest first; budgets left aside; none
     # without a model of power
@@ -144,7 +151,13 @@ def recommend(
             allowed=f"--objective time and {OPTIONS['epoch_s']}",
         )
     models = [on_steps(board, model) for model in (time, power) if model is not None]
+    fixed = _fixed_parts(models)
     modes = board.all_modes()
+    for part, value in fixed.items():
+        modes = modes[modes[:, part] == value]
+    lowest_mhz = max(float(model.trained_on[:, MEMORY].min()) for model in models) / REACH
+    n_out_of_reach = int((modes[:, MEMORY] < lowest_mhz).sum())
+    modes = modes[modes[:, MEMORY] >= lowest_mhz]
     fits = [model.fits(modes) for model in models]
     expected = _with_energy(*(fit.mean(1) for fit in fits))
     extra_w = OtherPower(rest_w, idle_w).per_s_w
@@ -198,7 +211,9 @@ def recommend(
         estimates=estimates,
         risks=choice.risks,
         extrapolated=tuple(name for name, part, a, b in parts if not a <= part <= b),
+        fixed=tuple(Mode._fields[part] for part in fixed),
         n_modes=len(modes),
+        n_out_of_reach=n_out_of_reach,
         n_within=choice.n_within,
         front=tuple(front),
         costs=costs,
@@ -206,6 +221,16 @@ def recommend(
         least=_least_energy(modes, expected, budgets, extra_w),
         racing_saves=_racing_saves(expected, budgets, idle_w + rest_w, idle_w),
     )
+
+
+def _fixed_parts(models: Sequence[Predictor]) -> dict[int, float]:
+    """Return number -> value of the parts of a mode that are the same in all profiled modes.
+
+    Nothing is known of what another value does, so none is recommended.
+    """
+    profiled = np.concatenate([model.trained_on for model in models])
+    parts = enumerate(profiled.T[: len(CLOCKS)])
+    return {part: float(values[0]) for part, values in parts if not np.ptp(values)}
 
 
 def _racing_saves(
@@ -337,23 +362,23 @@ def safe_mode(
     takes the safest one. Raises PredictionError: none is safe enough, the predictor of power knows
     no intervals, or `max_risk` is not above 0 and up to 0.5.
     """
-    from scipy.special import ndtr  # slow to import
+    from scipy.special import stdtr, stdtrit  # slow to import
 
     if not 0 < max_risk <= 0.5:
         raise PredictionError(
             f"a risk of {max_risk:g}", allowed="above 0, up to 0.5; 0.05 is one answer in twenty"
         )
     within = np.ones(len(modes), bool) if within is None else within
-    mean, sd = power.log_normal(modes)
-    sd = np.hypot(sd, REPEAT_SD)
+    mean, sd = power.log_t(modes)
+    sd = np.hypot(power.chosen * sd, REPEAT_SD)
     limit = float(np.log(max_power_w + over_w))
-    risks = np.where(within, ndtr((mean - limit) / sd), np.inf)
+    risks = np.where(within, stdtr(power.free, (mean - limit) / sd), np.inf)
     seconds, watts = _as_many([time.fits(modes), power.fits(modes)])
     aims = _aim(objective, _with_energy(seconds, watts), extra_w)
     allowed, of_choices = max_risk, 0.0
     for part in STRICTER:
         allowed = part * max_risk
-        far = NormalDist().inv_cdf(1 - allowed) * sd[:, None]
+        far = float(stdtrit(power.free, 1 - allowed)) * sd[:, None]
         safe = (np.log(watts) + far <= limit) & within[:, None]
         places = np.where(safe, aims, np.inf).argmin(0)[safe.any(0)]
         of_choices = float(risks[places].mean()) if len(places) else 0.0

@@ -7,6 +7,7 @@ from epochwatt.board.device.board_files import custom_conf, strongest
 from epochwatt.board.records import files
 from epochwatt.prediction.data.modes import Mode, PredictionError
 from epochwatt.prediction.recommend.command import AIMS, NAMES, Advice, described, described_fit
+from epochwatt.prediction.recommend.recommend import REACH
 from epochwatt.prediction.recommend.runs import profiled_means
 from epochwatt.tables import write_table
 from epochwatt.text import ORIGINS, aligned, counted
@@ -26,10 +27,11 @@ def advice_lines(advice: Advice) -> list[str]:
         f"models    {advice.method.title}",
         f"          of {counted(len(advice.profiled), 'profiled modes')}, "
         f"{counted(len(advice.fitted.runs), 'runs')}",
-        f"modes     {chosen.n_modes:,}: {cores} cores x {cpu} CPU x {gpu} GPU x {emc} memory "
-        f"clocks, of {advice.files.source}",
+        f"modes     {cores * cpu * gpu * emc:,}: {cores} cores x {cpu} CPU x {gpu} GPU x {emc} "
+        f"memory clocks, of {advice.files.source}",
+        *_considered(advice),
         "",
-        f"take      {chosen.mode}",
+        f"take      {_varied(chosen.mode, advice)}",
         "",
         *_estimates(advice),
         "",
@@ -43,6 +45,26 @@ def advice_lines(advice: Advice) -> list[str]:
     ends = [f"{end.epoch_s:.4g} s and {end.energy_wh:.4g} Wh" for end in (first, last)]
     n_modes = counted(len(chosen.front), "modes")
     return [*lines, f"Pareto front of time and energy: {n_modes}, {' to '.join(ends)}"]
+
+
+def _varied(mode: Mode, advice: Advice) -> str:
+    """Return those parts of a mode that the profiled modes differ in, in words."""
+    return mode.of_parts([n for n in Mode._fields if n not in advice.recommendation.fixed])
+
+
+def _considered(advice: Advice) -> list[str]:
+    """Return lines that say which modes of the board were left aside, and why."""
+    chosen, lines = advice.recommendation, []
+    if chosen.fixed:
+        fixed = chosen.mode.of_parts(chosen.fixed)
+        lines.append(f"all profiled modes have {fixed}, and so has the answer")
+    if chosen.n_out_of_reach:
+        lowest_mhz = min(mode.emc_mhz for mode in advice.profiled)
+        lines.append(
+            f"{chosen.n_out_of_reach:,} left out: memory clocks below {lowest_mhz / REACH:g} MHz, "
+            "half of the lowest profiled one; their times are not known"
+        )
+    return [f"          {line}" for line in lines]
 
 
 def _estimates(advice: Advice) -> list[str]:
@@ -65,8 +87,9 @@ def _estimates(advice: Advice) -> list[str]:
             f"that is expected to keep it, whose risk is {percent(risk_then)} (--max-risk 0.5)"
         )
     if (least := chosen.least) is not None and least.energy_part < EQUAL_ENERGY:
+        saved = f"{100 * (1 - least.energy_part):.2g} % less energy"
         lines.append(
-            f"least energy: {least.mode}: {100 * (1 - least.energy_part):.2g} % less energy and "
+            f"least energy: {_varied(least.mode, advice)}: {saved} and "
             f"{100 * (least.time_part - 1):.2g} % more time than the fastest within the budgets"
         )
     if chosen.racing_saves is not None:

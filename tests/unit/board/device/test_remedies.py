@@ -85,3 +85,22 @@ def test_control_groups_limit_memory(monkeypatch):
     assert host.memory_limits() == ["its control group (container, service or job) has 2.0 GiB"]
     proc["/sys/fs/cgroup/system.slice/memory.max"] = "9223372036854771712"  # as v1 says: none
     assert host.memory_limits() == ["its control group (container, service or job) has 4.0 GiB"]
+
+
+def test_what_control_groups_hold_is_not_free_but_for_files(monkeypatch):
+    folder = "/sys/fs/cgroup/memory/docker/abc"
+    proc = {
+        "/proc/meminfo": "MemTotal: 8000000 kB\nMemAvailable: 7000000 kB\n",
+        "/proc/self/cgroup": "5:memory:/docker/abc\n",
+        f"{folder}/memory.limit_in_bytes": "1000000000\n",
+        f"{folder}/memory.usage_in_bytes": "700000000\n",
+        f"{folder}/memory.stat": "total_active_file 100000000\ntotal_inactive_file 200000000\n",
+        f"{folder}/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n",
+    }
+    monkeypatch.setattr(host, "_read", lambda path: proc.get(path, ""))
+    assert host.free_memory() == 600_000_000
+    monkeypatch.setattr(host, "oom_kills", lambda: 3)
+    monkeypatch.setattr(host, "oom_message", lambda: "Killed process 7 (python) anon-rss:9kB")
+    cause = remedies.of_signal(signal.SIGKILL).cause
+    assert "OOM killer" in cause
+    assert "which has lost 3 so; the kernel's log: Killed process 7 (python)" in cause

@@ -64,7 +64,7 @@ def test_no_mode_trains_and_tests_at_once(how, n_draws):
 def test_reference_is_another_workload_first_of_the_same_device():
     (unit,), _ = units_of([planted()])
     elsewhere = planted(workload="elsewhere", device="other board")
-    few, same = planted(GRID[:8], workload="few"), planted(workload="same")
+    few, same = planted(GRID[:5], workload="few"), planted(workload="same")
     no_power = planted(workload="no power", power_w=None)
     tables = [planted(), elsewhere, few, no_power, same]
     chosen = with_reference(unit, tables).references[0]
@@ -224,6 +224,15 @@ def test_pooled_workloads_have_their_spread():
     assert spread.low <= spread.value <= spread.high
     assert (spread.n_workloads, spread.workload) == (3, "3 workloads")
     assert set(rows["method"][rows["statistic"] == LEFT_OUT]) == {"paper"}
+
+
+def test_networks_of_a_pooled_sweep_transfer_between_each_other():
+    tables = [limited(batch_size=n) for n in (8, 16, 32)]
+    rows = score_tables(tables, ["utilisation_transfer"], n_draws=2).rows
+    assert not rows["statistic"].eq(LEFT_OUT).any()
+    median = one(rows, target=TIME, learned_from=RANDOM, statistic=MEDIAN)
+    assert median.value < 1  # the same power law
+    assert median.note == "reference: limits: net, batch 8 and limits: net, batch 16"
 
 
 def test_scores_do_not_hang_on_the_number_of_processes():

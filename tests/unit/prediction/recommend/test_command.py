@@ -143,7 +143,7 @@ def test_answer_files_and_block(ask, store, golden):
     (mode,) = parse_conf(text).modes
     settings = {(name, arg): value for name, arg, value in mode.settings}
     assert settings["GPU", "MAX_FREQ"] == "624750000"
-    assert sum(v == "1" for (name, _), v in settings.items() if name == "CPU_ONLINE") == 5
+    assert sum(v == "1" for (name, _), v in settings.items() if name == "CPU_ONLINE") == 8
 
 
 def test_several_budgets_hold_together_and_energy_is_least_within_a_time(ask, store):
@@ -165,7 +165,7 @@ def test_defaults_of_the_paper_stand_where_nothing_is_asked(ask, store):
         (("--workers", "4", "--batch-size", "32"), "ssd, 4 workers, batch 32"),
     ):
         assert f"\nworkload  {chosen}, dvfs off\n" in ask(*ASK, *words)[1]
-    assert "method utilisation" in ask(*DEFAULT)[2]  # which these files lack
+    assert "method stacked" in ask(*DEFAULT)[2]  # which these files lack
 
 
 def test_time_needs_no_energy_and_whatever_needs_it_is_refused(ask, store):
@@ -296,7 +296,7 @@ def test_board_elsewhere_has_the_tables_that_it_recorded(ask, store):
 
 
 # -- the run that would confirm it -----------------------------------------------------------------
-LABEL = "c5cpu652.8gpu624.75emc1065.6"
+LABEL = "c8cpu652.8gpu624.75emc1065.6"
 
 
 def test_verify_plans_a_run_that_the_configuration_takes(ask, store):
@@ -307,7 +307,7 @@ def test_verify_plans_a_run_that_the_configuration_takes(ask, store):
     workload = fitted()[0]["workload"]
     assert {name: run.factors[name] for name in workload} == workload
     assert run.factors["power_mode_settings"] == {
-        **{"cores": 5, "cpu_mhz": 652.8, "gpu_mhz": 624.75, "emc_mhz": 1065.6}
+        **{"cores": 8, "cpu_mhz": 652.8, "gpu_mhz": 624.75, "emc_mhz": 1065.6}
     }
     name = f"verify-twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}"
     assert f"--config studies={name} -- runs\n" in out
@@ -316,7 +316,7 @@ def test_verify_plans_a_run_that_the_configuration_takes(ask, store):
 def test_mode_that_the_device_file_has_is_called_by_its_name(ask, store):
     here = store(fitted())
     device = here / "config/devices/agx.yaml"
-    nominal = "power_modes:\n  Mine: {cores: 5, cpu_mhz: 653, gpu_mhz: 625, emc_mhz: 1066}\n  #"
+    nominal = "power_modes:\n  Mine: {cores: 8, cpu_mhz: 653, gpu_mhz: 625, emc_mhz: 1066}\n  #"
     device.write_text(device.read_text().replace("power_modes: #", nominal))
     _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
     assert "verify: 1 run of 3 epochs\nin config/studies.yaml:\n" in out

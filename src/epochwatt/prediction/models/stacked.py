@@ -1,0 +1,193 @@
+"""Three methods as one, each weighed by how far it is off in modes that were left out.
+
+Expected logarithms are averaged, with the weights under which what was observed in left-out modes
+is likeliest: by a Laplace distribution, in which one odd mode does not decide (stacking: Breiman,
+1996), and by a belief about the weights, which counts after few modes. A process leaves a mode out
+in closed form; the physical terms are fitted anew.
+
+The scale of an observation about that is the deviation of `utilisation`, wider where the three
+disagree, times a factor: how far left-out modes are off in these units, of this workload and of the
+tables that `SCALE` is from. The tails are fat, those of Student's t.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import product
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from epochwatt.prediction.data.modes import N_PARTS, Mode, Numbers, as_rows
+from epochwatt.prediction.data.observations import Observations
+from epochwatt.prediction.models import gaussian_process, utilisation
+from epochwatt.prediction.models.gaussian_process import GaussianProcess
+from epochwatt.prediction.models.linear_model import LEAST, LinearModel
+from epochwatt.prediction.models.physical import PHYSICAL
+from epochwatt.prediction.models.utilisation import Utilisation
+from epochwatt.prediction.names import ALL, POWER, TIME
+from epochwatt.prediction.predictor import LEVEL, Context, Json, Method, Predictor
+
+STEPS = 10  # of each weight, from 0 to 1
+BELIEVED, BELIEF = (0.6, 0.1, 0.3), 6.0  # weights before any mode is left out, and how surely
+N_FOLDS = 8  # that the physical terms are fitted to all others of
+LEAST_PHYSICAL = 4  # modes that they are fitted to; so many say nothing of the weights
+LEAST_OFF = 1e-3  # mean distance of logarithms: averages that are nearer are equally good
+FREE = 4.0  # degrees of freedom of Student's t
+# Belief about the factor after m modes, and how many modes that belief is worth. Shapes are fitted
+# to left-out modes, too, so those are off by too little: by m / (m + `SEEN`). A mode that is chosen
+# of many is one about which all were too hopeful: it is `CHOSEN` times as far off as others. All
+# were set on TX1 and TX2 (20,000 images), GV100 (dgemm), GTX 1080 Ti and synthetic boards of seeds
+# 101 to 113; `benchmarks.promises` judges on others.
+SCALE, SCALE_POWER, SCALE_WEIGHT = 1.05, 1.4, 20.0
+SEEN, CHOSEN = 5.0, 1.25
+N_PASSES = 20  # of the fit of a scale
+
+
+@dataclass(frozen=True, eq=False)
+class Stacked(Predictor):
+    """Time or power as an average of two or three predictors of it."""
+
+    target: str
+    trained_on: Numbers  # (m, 6)
+    utilisation: Utilisation
+    process: GaussianProcess
+    physical: LinearModel | None  # None: few modes, or a part varies that it does not know
+    weights: Numbers  # (k,), of these in this order
+    scale: float  # factor on the deviation
+    off: Numbers  # (m,), how far each mode is from what the others expect, of logarithms
+    off_scale: Numbers  # (m,), the scale of that
+
+    free, chosen = FREE, CHOSEN
+
+    def predict(self, modes: ArrayLike) -> Numbers:
+        """Return the expected value in each mode, shape (n,)."""
+        return np.exp(self.weights @ self.expected(as_rows(modes)))
+
+    def fits(self, modes: ArrayLike) -> Numbers:
+        """Return the average, off it as each process of `utilisation` is off theirs, (n, s)."""
+        rows = as_rows(modes)
+        logs = self.expected(rows)
+        return self.utilisation.fits(rows) * np.exp(self.weights @ logs - logs[0])[:, None]
+
+    def log_t(self, modes: ArrayLike) -> tuple[Numbers, Numbers]:
+        """Return centre and scale of the logarithm of an observation, (n,) each."""
+        rows = as_rows(modes)
+        logs, sd = self.expected(rows), self.utilisation.mixture(rows)[1]
+        return self.weights @ logs, self.scale * wider(sd, logs, self.weights)
+
+    def interval(self, modes: ArrayLike, level: float = LEVEL) -> tuple[Numbers, Numbers]:
+        """Return bounds that hold an observation with probability `level`, shape (n,) each."""
+        from scipy.special import stdtrit  # slow to import
+
+        centre, scale = self.log_t(modes)
+        half_width = float(stdtrit(self.free, (1 + level) / 2)) * scale
+        return np.exp(centre - half_width), np.exp(centre + half_width)
+
+    def left_out(self) -> tuple[Numbers, Numbers]:
+        """Return how far each profiled mode is from what the others expect, and the scale."""
+        return self.off, self.off_scale
+
+    def residuals(self) -> Numbers:
+        """Return how far each profiled mode is from what the others expect, in scales, (m,)."""
+        return self.off / self.off_scale
+
+    @cached_property
+    def expected(self) -> Callable[[Numbers], Numbers]:
+        """Function that gives the logarithm of what each predictor expects, shape (k, n)."""
+        predictors = (self.utilisation, self.process, self.physical)[: len(self.weights)]
+
+        @lru_cache(maxsize=2)  # value, fits and scale are asked of the same modes
+        def logs(rows: bytes) -> Numbers:
+            modes = np.frombuffer(rows).reshape(-1, N_PARTS)
+            return np.log([each.predict(modes) for each in predictors if each is not None])
+
+        return lambda rows: logs(np.ascontiguousarray(rows).tobytes())
+
+    @classmethod
+    def from_json(cls, data: Json) -> "Stacked":
+        """Return a predictor from `to_json`."""
+        kinds = {"utilisation": Utilisation, "process": GaussianProcess, "physical": LinearModel}
+        parts = {name: kind.from_json(data[name]) for name, kind in kinds.items() if name in data}
+        arrays = {name: np.array(data[name]) for name in data if isinstance(data[name], list)}
+        return cls(**{"physical": None, **data, **arrays, **parts})
+
+
+def wider(sd: Numbers, logs: Numbers, weights: Numbers) -> Numbers:
+    """Return deviations (n,) that are wider where expectations (k, n) disagree."""
+    return np.sqrt(sd**2 + weights @ (logs - weights @ logs) ** 2)
+
+
+def stack(off: Numbers) -> Numbers:
+    """Return the likeliest weights (k,), from how far left-out modes are off, (k, m)."""
+    k, m = off.shape
+    steps = np.array(list(product(range(STEPS + 1), repeat=k)), float)
+    averages = steps[steps.sum(1) == STEPS] / STEPS
+    believed = np.array(BELIEVED[:k]) / sum(BELIEVED[:k])
+    distance = np.abs(averages @ off).mean(1) + LEAST_OFF
+    likelihood = -max(m - LEAST_PHYSICAL, 0) * np.log(distance)
+    belief = -BELIEF * ((averages - believed) ** 2).sum(1)
+    return np.asarray(averages[(likelihood + belief).argmax()])
+
+
+def student_scale(
+    off: Numbers, believed: float, weight: float, free: float = FREE, counts: Numbers | float = 1.0
+) -> float:
+    """Return the likeliest scale of Student's t of values (m,) about zero, of which each counts.
+
+    What is believed of it counts as much as `weight` values.
+    """
+    counts = np.broadcast_to(counts, off.shape)
+    squared = believed**2
+    for _ in range(N_PASSES):
+        heavy = counts * (free + 1) / (free + off**2 / squared)
+        squared = (weight * believed**2 + heavy @ off**2) / (weight + counts.sum())
+    return float(np.sqrt(squared))
+
+
+def _fit(observations: Observations, context: Context) -> Stacked:
+    """Return the average. Raises PredictionError: fewer than two modes, or no power."""
+    means = observations.means_of(context.target)
+    context = Context(context.target, intervals=False)
+    mixture = utilisation.METHOD.fit(observations, context)
+    process = gaussian_process.METHOD.fit(observations, context)
+    assert isinstance(mixture, Utilisation)
+    assert isinstance(process, GaussianProcess)
+    of_mixture, sd = mixture.left_out()
+    off, physical = [of_mixture, process.left_out()[0]], None
+    spreads = dict(zip(Mode._fields, np.ptp(means.modes, axis=0), strict=True))
+    if len(means.modes) >= LEAST_PHYSICAL and not any(
+        spread for part, spread in spreads.items() if part not in PHYSICAL.parts
+    ):
+        physical = PHYSICAL.fit(means, context)
+        off.append(off_when_left_out(means, context))
+    weights = stack(np.array(off))
+    deviations, total = wider(sd, np.array(off), weights), weights @ np.array(off)
+    known = len(sd) / (len(sd) + SEEN)
+    believed = SCALE * known**SCALE_POWER
+    scale = student_scale(total / deviations / known, believed, SCALE_WEIGHT)
+    parts = mixture, process, physical
+    return Stacked(context.target, means.modes, *parts, weights, scale, total, scale * deviations)
+
+
+def off_when_left_out(means: Observations, context: Context) -> Numbers:
+    """Return how far each mode is from the physical terms fitted to others, of logarithms, (m,)."""
+    folds = np.random.default_rng(0).permutation(len(means.modes)) % N_FOLDS
+    off, values = np.empty(len(folds)), means.values(context.target)
+    for fold in np.unique(folds):
+        is_out = folds == fold
+        fitted = PHYSICAL.fit(means.rows(~is_out), context)
+        expected = fitted.predict(means.modes[is_out])
+        off[is_out] = np.log(values[is_out] / np.maximum(expected, LEAST * values[is_out]))
+    return off
+
+
+METHOD = Method(
+    "utilisation, a Gaussian process and physical terms, weighed by left-out errors",
+    (TIME, POWER),
+    _fit,
+    Stacked.from_json,
+    learns_from=(ALL,),
+    is_scored=False,
+    parts=Mode._fields,
+)

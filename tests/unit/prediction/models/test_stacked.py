@@ -1,0 +1,48 @@
+"""Averages of methods: weights follow left-out errors, and what is stated holds."""
+
+import numpy as np
+import pytest
+from scipy.special import stdtr
+
+from epochwatt.prediction.models.stacked import BELIEVED, METHOD, SCALE, stack, student_scale
+from epochwatt.prediction.predictor import Context
+from tests.unit.prediction.models.test_utilisation import SEEDS, world
+
+
+def test_weights_are_believed_after_four_modes_and_those_of_left_out_errors_after_fifty():
+    rng = np.random.default_rng(0)
+    right, wrong = 0.01 * rng.standard_normal(50), 0.1 * rng.standard_normal(50)
+    off = np.array([wrong, wrong + 0.2, right])
+    assert stack(off[:, :4]) == pytest.approx(BELIEVED)
+    assert stack(off)[2] >= 0.9
+    # errors that cancel make the average of two better than either
+    both = stack(np.array([wrong + right, wrong + 0.5, right - wrong]))
+    assert both == pytest.approx([0.5, 0, 0.5], abs=0.11)
+
+
+def test_a_scale_is_that_of_most_values_and_believed_where_there_are_few():
+    off = 0.3 * np.random.default_rng(1).standard_t(4, 4000)
+    assert student_scale(off, 1.0, 20) == pytest.approx(0.3, rel=0.1)
+    assert student_scale(np.append(off, 50.0), 1.0, 20) == pytest.approx(0.3, rel=0.1)
+    assert student_scale(off[:2], 1.0, 200) == pytest.approx(1.0, abs=0.03)
+
+
+def test_observations_lie_where_the_average_says_they_do(agx):
+    """Over planted worlds with noise: the median error, and how often each level is held."""
+    held, errors = [], []
+    for seed in SEEDS:
+        whole = world(agx, seed, noise=0.01)
+        known = np.arange(len(whole.modes)) < 15
+        fitted = METHOD.fit(whole.rows(known), Context("power_w"))
+        rest = whole.rows(~known)
+        centre, scale = fitted.log_t(rest.modes)
+        errors.append(np.median(np.abs(np.exp(centre) / rest.power_w - 1)))
+        held.append(stdtr(fitted.free, (np.log(rest.power_w) - centre) / scale))
+        off, off_scale = fitted.left_out()
+        assert off.shape == off_scale.shape == (15,)
+        assert fitted.scale < 2 * SCALE
+    below = np.concatenate(held)
+    assert np.median(errors) < 0.04
+    for level in (0.5, 0.8, 0.9):
+        inside = np.mean(np.abs(below - 0.5) < level / 2)
+        assert level - 0.12 <= inside <= level + 0.12
