@@ -22,9 +22,6 @@ $pip --no-index --no-deps wheels/*.whl || {
 }
 
 echo "3 of 4  both papers on simulated boards (a minute or two)"
-# The kernels of the networks are counted already, as counting them needs torch; `make run` counts them, too.
-mkdir -p "$work/results/twin"
-cp -R results/twin/workloads "$work/results/twin/"
 (cd "$work" && PYTHONPATH=src "$python" -m snakemake --profile profiles/host --config studies=simulated)
 
 echo "4 of 4  comparison"

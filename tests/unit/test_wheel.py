@@ -9,6 +9,7 @@ import sys
 import time
 from importlib import metadata
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -16,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 UV = Path(sys.executable).with_name("uv")
 OTHERS = ("3.8", "3.9", "3.10", "3.12", "3.13", "3.14")
 FIRST_NUMBER_S = 60.0
+SHIPPED = ("workflow/Snakefile", "config/config.yaml", "profiles/default/config.yaml")
 LOOP = """
 import time
 began = time.perf_counter()
@@ -43,6 +45,22 @@ def wheel(tmp_path_factory):
     return path
 
 
+def test_the_source_archive_makes_the_same_wheel(wheel, tmp_path):
+    build = [ROOT / ".ci/build-packages", tmp_path / "source", "--sdist", "--offline"]
+    subprocess.run(build, env=os.environ | {"PYTHON": sys.executable}, check=True)
+    (archive,) = (tmp_path / "source").glob("*.tar.gz")
+    shutil.unpack_archive(archive, tmp_path / "unpacked", filter="data")
+    (tree,) = (tmp_path / "unpacked").iterdir()
+    words = [UV, "build", "--wheel", "--offline", "--quiet", "--out-dir", tmp_path, tree]
+    subprocess.run(words, check=True)
+    (again,) = tmp_path.glob("*.whl")
+    with ZipFile(wheel) as first, ZipFile(again) as second:
+        assert first.namelist() == second.namelist()
+        assert {f"epochwatt/project/{name}" for name in SHIPPED} <= set(first.namelist())
+        modules = [n for n in first.namelist() if re.search(r"(^|/)tests?/|\.pyc$", n)]
+    assert not modules
+
+
 def distributions(*names):
     """Return the installed distributions of these names and of all that they need."""
     found = {}
@@ -55,12 +73,13 @@ def distributions(*names):
     return found.values()
 
 
-def environment(folder, wheel, linked):
-    """Make an environment with the wheel, and packages of ours linked; return its Python."""
+def environment(folder, linked, wheel=None):
+    """Make an environment of packages of ours, linked, and the wheel; return its Python."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     version = "python{}.{}".format(*sys.version_info)
     site = folder / "lib" / version / "site-packages"
-    shutil.unpack_archive(wheel, site, "zip")
+    if wheel:
+        shutil.unpack_archive(wheel, site, "zip")
     for distribution in distributions(*linked):
         for top in {file.parts[0] for file in distribution.files or () if file.parts[0] != ".."}:
             if top != "__pycache__" and not (site / top).exists():
@@ -77,7 +96,7 @@ def run(words, folder):
 
 @pytest.mark.slow
 def test_first_number_of_an_own_script_comes_within_a_minute(wheel, tmp_path):
-    python = environment(tmp_path / "venv", wheel, ("numpy", "torch"))
+    python = environment(tmp_path / "venv", ("numpy", "torch"), wheel)
     assert run([python, "-c", "import pandas"], tmp_path).returncode == 1
     page = (ROOT / "docs/tutorials/own-script.md").read_text("utf-8")
     script = re.search(r"```python\n(.*?)```", page, re.S)[1]
@@ -94,6 +113,18 @@ def test_first_number_of_an_own_script_comes_within_a_minute(wheel, tmp_path):
     whole = json.loads((tmp_path / "whole.json").read_text())
     assert whole["status"] == 0
     assert 0 < whole["time"] < FIRST_NUMBER_S
+
+
+@pytest.mark.slow
+def test_the_catalogues_checks_pass_with_nothing_but_snakemake(tmp_path):
+    """What Snakemake's catalogue of workflows runs in a checkout: its list has a row for each."""
+    python = environment(tmp_path / "venv", ("snakemake", "snakefmt"))
+    assert run([python, "-c", "import numpy"], tmp_path).returncode == 1
+    lint = run([python, "-m", "snakemake", "--lint"], ROOT)
+    assert lint.returncode == 0, lint.stderr
+    snakefiles = ["workflow/Snakefile", *sorted(ROOT.glob("workflow/rules/*.smk"))]
+    style = run([python, "-m", "snakefmt", "--check", "-v", *snakefiles], ROOT)
+    assert style.returncode == 0, style.stderr
 
 
 def python_of(version):

@@ -79,7 +79,7 @@ class Elsewhere(FullCheckout):
 
     def draw(self, *words: str) -> Outcome:
         """Draw the figure; all rules that it takes have to run, and nothing of this checkout."""
-        command = [sys.executable, "-m", "snakemake", "--cores", "2", *words, FIGURE]
+        command = [sys.executable, "-m", "snakemake", "--cores", "2", FIGURE, *words]
         outcome = self.command(*command)
         assert outcome.status == 0, outcome.text
         rules = {job.split()[0].removeprefix("epochwatt_") for job in outcome.jobs}

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from offline_page import REPOSITORY, WIDTHS, opened
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 from scipy.special import stdtrit
 
 from epochwatt import columns
@@ -22,6 +22,7 @@ from epochwatt.analysis.pareto import pareto_front
 from epochwatt.figures.common.interactive import write_spec
 from epochwatt.pages.explorer import explorer, library
 from epochwatt.study.yaml_files import read_yaml
+from epochwatt.sweeps.other_power import OtherPower
 from epochwatt.templates import asset, inline_json
 
 OLD = REPOSITORY / "tests/data/schema-1"
@@ -209,6 +210,22 @@ def test_the_best_mode_within_a_budget_is_that_of_the_tables(desk, tables):
     desk.select_option("#x-limited", "e2e_s")
     desk.select_option("#x-least", "energy_wh")
     assert answer.inner_text().startswith("Least energy within")
+    means = {mode: mean_of(tables, f"twin-{mode}") for mode in MODES}
+    costs = {m: (float(row["e2e_s"]), float(row["energy_wh"])) for m, row in means.items()}
+    deadline_s = 76.0
+    desk.fill("#x-limit", str(deadline_s))
+    desk.locator("#x-limit").blur()
+    for rest_w, idle_w in ((50.0, 0.0), (3.0, 4.0)):
+        desk.fill("#x-rest", str(rest_w))
+        desk.fill("#x-idle", str(idle_w))
+        desk.locator("#x-idle").blur()
+        other = OtherPower(rest_w, idle_w, deadline_s)
+        totals = {
+            m: other.energy_j(t, 3600 * wh / t) / 3600 for m, (t, wh) in costs.items() if t <= 76
+        }
+        mode = min(totals, key=totals.get)
+        expect(answer).to_contain_text(f"mode {mode}, ")
+        expect(answer).to_contain_text(f"{shown(totals[mode])} Wh with all that counts")
     desk.select_option("#x-limited", "power_mean_w")
     desk.select_option("#x-workload", label=workload(desk, "measured"))
     assert "was not measured" in answer.inner_text()

@@ -68,37 +68,6 @@ def test_the_shipped_configuration_dry_runs_with_every_profile(fresh, profile):
     assert len(outcome.measuring) == sum(len(run.parts) for run in fresh.runs())
 
 
-HEAVY = (
-    *("numpy", "pandas", "pydantic", "scipy", "sklearn", "matplotlib", "torch", "click", "rich"),
-    *("ruamel", "vl_convert", "threadpoolctl", "psutil", "snakemake_executor_plugin_slurm"),
-)
-
-
-def test_it_parses_alike_with_nothing_but_snakemake_installed(fresh):
-    """As where Snakemake's catalogue checks workflows."""
-    words = [sys.executable, "-m", "snakemake"]
-    whole = fresh.command(*words, "--dry-run")
-    fresh.environment["PYTHONPATH"] = str(fresh.root / "blocked")
-    (fresh.root / "blocked").mkdir()
-    (fresh.root / "blocked/sitecustomize.py").write_text(
-        f"import sys\nsys.modules.update(dict.fromkeys({HEAVY}))\n"
-    )
-    assert fresh.command(sys.executable, "-c", "import numpy").status == 1
-    bare = fresh.command(*words, "--dry-run")
-    assert bare.status == 0, bare.text
-    assert bare.text == whole.text
-    lint = fresh.command(*words, "--lint")
-    assert lint.status == 0, lint.text
-
-
-def test_parsing_imports_none_of_what_computes(fresh):
-    outcome = fresh.command(sys.executable, "-X", "importtime", "-m", "snakemake", "--lint")
-    assert outcome.status == 0, outcome.text
-    loaded = set(re.findall(r"^import time:.*\| +([\w.]+)$", outcome.text, re.M))
-    assert "epochwatt.study.settings" in loaded
-    assert not loaded & {*HEAVY} - {"pydantic", "psutil"}
-
-
 @pytest.mark.thorough
 def test_a_study_of_5000_epochs_dry_runs(fresh):
     fresh.configure(host_pipeline={"epochs": 6, "sweep": [block(seed=list(range(833)))]})

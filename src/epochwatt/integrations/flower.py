@@ -382,17 +382,18 @@ class PlannedRounds(Strategy):
                 return
             if [n.board for n in self._nodes.values()].count(board) == member.client.count:
                 log(WARNING, "more nodes are called %s than the fleet has", board)
-            # what was around its first fit is around the next as well, until that is measured
-            around_s = member.client.around_s if end_s is None else end_s - told["fit_s"]
-            client = replace(member.client, count=1, around_s=around_s)
-            self._nodes[node_id] = _Node(board, member, client)
+            self._nodes[node_id] = _Node(board, member, replace(member.client, count=1))
             self._whys.append(f"{board} is new")
         node = self._nodes[node_id]
         if node.has_missed and end_s is not None:
             node.has_missed = False
             self._whys.append(f"{board} is back")
         is_old, node.latest = told["round"] <= node.latest, max(told["round"], node.latest)
-        if is_old or order.choice is None or not told["mode_set"]:
+        if is_old:
+            return
+        if order.choice is None or not told["mode_set"]:
+            if end_s is not None:  # nothing else is known of the next
+                node.client = replace(node.client, around_s=end_s - told["fit_s"])
             return
         before = learned_client(node.client, node.rounds)
         if end_s is None:

@@ -294,30 +294,33 @@ def working_folder_lock() -> HolderLock:
         ) from None
 
 
-def lead_the_path(deploys_software: bool = False) -> None:
+def deployed_path() -> str:
+    """Return the PYTHONPATH of jobs in an environment that Snakemake deploys (--sdm).
+
+    That environment has what this package needs. The package itself they find by a link to this
+    very one, so its version is that of the rules; and modules of one's own in src/.
+    """
+    link = Path(".snakemake/epochwatt").resolve() / "epochwatt"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if link.resolve() != PACKAGES / "epochwatt":
+        link.unlink(missing_ok=True)
+        link.symlink_to(PACKAGES / "epochwatt")
+    return os.pathsep.join([str(link.parent), str(Path("src").resolve())])
+
+
+def lead_the_path() -> None:
     """Put this interpreter's folder first on the PATH, so that `python3` in a command means it.
 
-    With --sdm conda (`deploys_software`) the environment's own still comes first. Snakemake 9 does
-    not quote the interpreter in a script's command: where its path needs quotes, `sys.executable`
-    becomes its bare name, which is found on the PATH.
-
-    Jobs find the user's own modules in src/ of the working folder. An environment that is deployed
-    for them has what this package needs, and they find the package by a link to this very one: its
-    version is that of the rules.
+    With --sdm conda the environment's own still comes first. Snakemake 9 does not quote the
+    interpreter in a script's command: where its path needs quotes, `sys.executable` becomes its
+    bare name, which is found on the PATH. Modules of one's own are found in src/ of the working
+    folder, by this process and by jobs.
     """
-    modules = [Path("src").resolve()] if Path("src").is_dir() else []
-    if deploys_software and (PACKAGES / "numpy").is_dir():  # else nothing else lies beside it
-        link = Path(".snakemake/epochwatt").resolve() / "epochwatt"
-        link.parent.mkdir(parents=True, exist_ok=True)
-        if not link.is_symlink() or link.resolve() != PACKAGES / "epochwatt":
-            link.unlink(missing_ok=True)
-            link.symlink_to(PACKAGES / "epochwatt")
-        modules.append(link.parent)
-    known = list(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
-    words = [*known, *(str(path) for path in modules if str(path) not in known)]
-    if words:
-        os.environ["PYTHONPATH"] = os.pathsep.join(words)
-    sys.path += [str(path) for path in modules if str(path) not in sys.path]
+    if Path("src").is_dir():
+        own, known = str(Path("src").resolve()), os.environ.get("PYTHONPATH", "")
+        if own not in known.split(os.pathsep):
+            os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [known, own]))
+            sys.path.append(own)
     folder = os.path.dirname(shutil.which(sys.executable) or sys.executable)
     os.environ["PATH"] = os.pathsep.join([folder, *os.get_exec_path()])
     if shlex.quote(sys.executable) != sys.executable:

@@ -17,6 +17,7 @@ from epochwatt.prediction.profile.search import (
     FREE,
     Goal,
     Profile,
+    lowered_alone,
     scatter_of,
     search,
 )
@@ -120,6 +121,15 @@ def test_least_energy_is_found_in_ten_runs_with_what_draws_power_besides(method,
     text = "\n".join(answer_lines(profile, ""))
     assert f"{energy_j[best]:.4g}" in text
     assert ("all that counts" in text) == bool(watts)
+
+
+def test_few_runs_begin_with_the_strongest_mode_and_each_part_lowered_alone():
+    first, *lowered = lowered_alone(MODES)
+    assert tuple(first) == tuple(MODES.max(0))
+    assert len(lowered) == 3  # cores, CPU, GPU; memory does not vary
+    for mode in lowered:
+        assert sum(one != best for one, best in zip(mode, first, strict=True)) == 1
+        assert all(one > least for one, least in zip(mode[:3], MODES.min(0), strict=False))
 
 
 def test_until_a_deadline_idling_counts_and_racing_to_idle_is_said(method):
