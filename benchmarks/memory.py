@@ -132,7 +132,7 @@ def with_errors(rows: pd.DataFrame) -> pd.DataFrame:
         ("fixed_error_pct", "resident_fixed_mib", "rss_fixed_mib"),
     ):
         rows[error] = 100.0 * (rows[ours] / rows[theirs] - 1.0)
-    return rows
+    return rows.round(2)
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
@@ -156,7 +156,10 @@ def run(quick: bool) -> Result:
     cases = draw()[:: 10 if quick else 1]
     rows = with_errors(pd.DataFrame([checked(case) for case in cases]))
     if not quick:
-        write_tables(FOLDER, {"steps": rows.round(2), "summary": summary(rows)})
+        is_resident = rows.columns.str.contains("rss|resident|default|fixed")
+        tables = {"steps": rows.loc[:, ~is_resident], "resident": rows.loc[:, is_resident]}
+        tables["resident"].insert(0, "network", rows.network)
+        write_tables(FOLDER, {**tables, "summary": summary(rows)})
     large = rows[rows.profiler_mib > SMALL_MIB]
     made = [
         Row(
