@@ -56,19 +56,17 @@ WORLDS = tuple(f"synthetic board {number}" for number in range(1, 6))
 N_WORLD_MODES, N_WORLD_REPEATS, WORK_S = 500, 4, 20.0
 WORLD_SEED = 36  # on which nothing was chosen
 N_LIMITS, N_LIMITS_MADE = 13, 5  # of simulated boards
-N_ORDERS = 2  # in which a real table shows its repeats to `profile`
 LIMITS = (0.05, 0.95)  # quantiles of the table's power between which the limits lie
 MAX_MINUTES = 30.0
-AS_MEASURED = 0.5  # the risk at which an answer is taken as it was measured
 N_RANDOM, N_POWERTRAIN, N_DRAWS = (16, 25, 50), 50, 3
 HEAD = ["table", "modes", "judged by", "strategy", "answers", "answered, %"]
 HEAD += ["regret, %: median / 90th", "broken, %", "by over 1 W, %", "runs", "minutes"]
 
 
-def real(name: str, order: int = 0) -> Played:
-    """Return a bench that a public table plays, its repeats in one of many orders."""
+def real(name: str) -> Played:
+    """Return a bench that a public table plays."""
     (table,) = find_tables(name, REPOSITORY)
-    return replayed(table, order)
+    return replayed(table)
 
 
 def simulated(model: str) -> Played:
@@ -182,10 +180,8 @@ def without_profiles(bench: Played, limits_w: Numbers) -> Iterator[pd.DataFrame]
 def all_answers(name: str, bench: Played, limits_w: Numbers) -> pd.DataFrame:
     """Return what every strategy answers on a bench."""
     method = load_method(RECOMMENDED)
-    orders = [real(name, order) for order in range(1, N_ORDERS)] if name in REFERENCES else []
     frames = [
-        *(profiled(each, method, limits_w, MAX_MINUTES) for each in (bench, *orders)),
-        profiled(bench, method, limits_w, MAX_MINUTES, AS_MEASURED),
+        profiled(bench, method, limits_w, MAX_MINUTES),
         *(frame for n in N_RANDOM for frame in from_random(bench, limits_w, n)),
     ]
     if name not in WORLDS:
