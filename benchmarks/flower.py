@@ -1,8 +1,8 @@
 """Rounds of real Flower on four boards that are control groups of this machine.
 
 Four SuperNodes in a network namespace of their own train a small network; quotas of CPU time are
-their power modes. Predicted fits and ends against measured ones, while one board slows down for
-good, one throttles for a while and the ClientApp of one is killed. `run_fleet` is used by a test.
+their power modes. Predicted fits and ends against measured ones, while one board slows down, one
+throttles and the ClientApp of one is killed. A test uses `run_fleet`, too.
 """
 
 import contextlib
@@ -69,6 +69,7 @@ def run_fleet(timeout_s: float, **settings: Any) -> FleetRun:
     fit_cpu_s : CPU time of each board's fit
     speeds : of boards whose hardware is slower than this machine's, a share
     events : what happens in the middle of fits (`federated.fleet.act`)
+    is_compared : whether the weights are compared with plain FedAvg, which trains all of it again
     """
     if why := why_not():
         raise EpochwattError(why)
@@ -76,7 +77,8 @@ def run_fleet(timeout_s: float, **settings: Any) -> FleetRun:
     from sklearn.datasets import load_digits
 
     group = f"epochwatt-fleet-{os.getpid()}"
-    settings = {"speeds": {}, "events": [], "patience_s": None, "group": group, **settings}
+    defaults = {"speeds": {}, "events": [], "patience_s": None, "is_compared": True}
+    settings = {**defaults, "group": group, **settings}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         digits = load_digits()
@@ -131,6 +133,7 @@ def run(quick: bool = False) -> Result:
         options = {
             "rounds": ROUNDS,
             "fit_cpu_s": FITS_CPU_S,
+            "is_compared": False,
             "events": [
                 {"round": 8, "board": "b", "what": "slow", "speed": 0.7, "after_s": 8},
                 {"round": 12, "board": "d", "what": "kill", "after_s": 8},

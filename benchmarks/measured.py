@@ -199,7 +199,8 @@ def busy_power(board: Board, p: Mapping[str, float]) -> Prior:
         clocks = Clocks(*modes[:, :4].T)
         clocks = clocks._replace(gpu_mhz=clocks.gpu_mhz * modes[:, 4])  # half of it: half the clock
         moved = MEMORY_SHARE * 1e6 * clocks.emc_mhz * board.emc_bytes_per_clock
-        load = Load(np.minimum(ON_THE_GPU, clocks.cores), np.ones(len(modes)), moved)
+        busy = np.ones(len(modes))
+        load = Load(np.minimum(ON_THE_GPU, clocks.cores), busy, busy, moved)
         return np.asarray(parts(board, clocks, load, p).module_w)
 
     return watts

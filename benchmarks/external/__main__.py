@@ -42,7 +42,7 @@ def _each(check: Callable[[str, Inputs], Iterable[Finding]], *names: str) -> lis
 
 TABLES: dict[str, list[Check]] = {
     "energy": [training_logs.findings],
-    "gpu-clock": [energy_curves.gpu_clock_findings],
+    "gpu-clock": [energy_curves.law_findings, energy_curves.gpu_clock_findings],
     "power-limit": _each(energy_curves.power_limit_findings, *energy_curves.LIMITS),
     "clock-law": _each(clock_laws.findings, *LAW_SWEEPS),
     "power-law": _each(clock_laws.power_findings, *POWER_SWEEPS),

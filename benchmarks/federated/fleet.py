@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import yaml
@@ -94,7 +95,7 @@ class Board:
             self.mode.share = share * speed / before
 
 
-def act(boards: dict[str, Board], events: list[dict], found: dict) -> None:
+def act(boards: dict[str, Board], events: list[dict[str, Any]], found: dict[str, Any]) -> None:
     """Do what the settings want to happen in the middle of fits."""
     waiting = list(events)
     while waiting:
@@ -129,7 +130,7 @@ def meter(boards: dict[str, Board], ended: threading.Event) -> None:
         before_s = now_s
 
 
-def write_fleet(folder: Path, settings: dict) -> None:
+def write_fleet(folder: Path, settings: dict[str, Any]) -> None:
     """Write fleet and tables, as calibrated here, and each board's number of mini-batches."""
     cpu_s = training.minibatch_cpu_s(next(iter(settings["fit_cpu_s"])))
     boards = []
@@ -206,7 +207,7 @@ def main(folder: Path) -> int:
         "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.05",
         "OMP_NUM_THREADS": "1",
     }
-    found: dict = {}
+    found: dict[str, Any] = {}
     ended = threading.Event()
     threading.Thread(target=meter, args=(boards, ended), daemon=True).start()
     threading.Thread(target=act, args=(boards, settings["events"], found), daemon=True).start()
@@ -224,23 +225,25 @@ def main(folder: Path) -> int:
         run = [BIN / "flwr", "run", APP, "here", "--stream"]
         run += ["--run-config", f"rounds={settings['rounds']}"]
         with (folder / "run.log").open("ab") as log:
-            status = subprocess.run(run, env=environment, stdout=log, stderr=log).returncode
+            done = subprocess.run(run, env=environment, stdout=log, stderr=log, check=False)
         if (folder / "rounds.csv").exists() or time.monotonic() - start_s > 60:
             break
         time.sleep(0.5)  # the SuperLink is not there yet
     found["shares_after"] = {name: board.mode.share for name, board in boards.items()}
     found["planted_j"] = {name: board.energy_j for name, board in boards.items()}
     ended.set()
-    if (folder / "weights.npz").exists():
+    if settings["is_compared"] and (folder / "weights.npz").exists():
         ours = np.load(folder / "weights.npz")
-        n_compared = settings.get("compared", settings["rounds"])
-        plain = plain_fedavg(folder, n_compared) if n_compared == settings["rounds"] else []
-        found["equal"] = bool(plain) and all(
+        found["equal"] = all(
             mine.tobytes() == theirs.tobytes()
-            for mine, theirs in zip((ours[name] for name in ours.files), plain, strict=True)
+            for mine, theirs in zip(
+                (ours[name] for name in ours.files),
+                plain_fedavg(folder, settings["rounds"]),
+                strict=True,
+            )
         )
     (folder / "found.json").write_text(json.dumps(found))
-    return status
+    return done.returncode
 
 
 if __name__ == "__main__":

@@ -34,27 +34,25 @@ INTERFACES = sorted(DATA.glob("interface-*.txt"))
 BOUNDS = {"energy_error_pct", "stall_energy_error_pct"}
 
 
-@pytest.fixture(params=CONFIGURATIONS, ids=lambda folder: folder.name)
-def old(request):
-    """A configuration of an earlier version with all studies: its folder, its config.yaml."""
-    folder = request.param
+def selecting_all(folder):
+    """Return config.yaml of an earlier version, with all of its studies selected."""
     config = yaml.safe_load((folder / "config/config.yaml").read_text("utf-8"))
     config["studies"] = [*yaml.safe_load((folder / "config/studies.yaml").read_text("utf-8"))]
     if folder.name != "0.1.0":  # which simulated nothing
         config["studies"].append("simulated")
-    return folder, config
+    return config
 
 
-def test_an_old_configuration_selects_the_same_runs_under_the_same_ids(old):
-    folder, config = old
-    assert sorted(load_table(config, folder).runs) == (folder / "runs.txt").read_text().split()
+@pytest.mark.parametrize("folder", CONFIGURATIONS, ids=lambda folder: folder.name)
+def test_an_old_configuration_selects_the_same_runs_under_the_same_ids(folder):
+    table = load_table(selecting_all(folder), folder)
+    assert sorted(table.runs) == (folder / "runs.txt").read_text().split()
 
 
-def test_an_old_configuration_is_read_whole(old):
-    """But for plotting.yaml before 0.4.0: its figures named no function that draws them."""
-    folder, config = old
-    if folder.name in ("0.1.0", "0.3.0"):
-        pytest.skip("the table of runs is all that is read as it was")
+@pytest.mark.parametrize("version", ["0.5.0", "0.8.0"])  # before, figures named no function
+def test_an_old_configuration_is_read_whole(version):
+    folder = DATA / "configurations" / version
+    config = selecting_all(folder)
     load_settings(config, folder)
     assert load_sweeps(config | {"sweeps": sweep_names(folder)}, folder).sweeps
     assert load_study(folder) is not None

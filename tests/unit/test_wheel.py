@@ -9,6 +9,7 @@ import sys
 import time
 from importlib import metadata
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -16,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 UV = Path(sys.executable).with_name("uv")
 OTHERS = ("3.8", "3.9", "3.10", "3.12", "3.13", "3.14")
 FIRST_NUMBER_S = 60.0
+SHIPPED = ("workflow/Snakefile", "config/config.yaml", "profiles/default/config.yaml")
 LOOP = """
 import time
 began = time.perf_counter()
@@ -41,6 +43,22 @@ def wheel(tmp_path_factory):
         subprocess.run(words, env=os.environ | {"PYTHON": sys.executable}, check=True)
     (path,) = folder.glob("*.whl")
     return path
+
+
+def test_the_source_archive_makes_the_same_wheel(wheel, tmp_path):
+    build = [ROOT / ".ci/build-packages", tmp_path / "source", "--sdist", "--offline"]
+    subprocess.run(build, env=os.environ | {"PYTHON": sys.executable}, check=True)
+    (archive,) = (tmp_path / "source").glob("*.tar.gz")
+    shutil.unpack_archive(archive, tmp_path / "unpacked", filter="data")
+    (tree,) = (tmp_path / "unpacked").iterdir()
+    words = [UV, "build", "--wheel", "--offline", "--quiet", "--out-dir", tmp_path, tree]
+    subprocess.run(words, check=True)
+    (again,) = tmp_path.glob("*.whl")
+    with ZipFile(wheel) as first, ZipFile(again) as second:
+        assert first.namelist() == second.namelist()
+        assert {f"epochwatt/project/{name}" for name in SHIPPED} <= set(first.namelist())
+        modules = [n for n in first.namelist() if re.search(r"(^|/)tests?/|\.pyc$", n)]
+    assert not modules
 
 
 def distributions(*names):

@@ -63,13 +63,14 @@ def bug_report(file: Path | None, keep_names: bool, device: str | None) -> None:
 
 @command("Fit the simulated boards to the published numbers again.", "calibrate-twin")
 @option("--folds", "Also repeat the fit without each take-away in turn.")
+@option("--only-power", "Leave all but the parameters of power as they are, in each fold, too.")
 @option(
     "--workloads FOLDER",
     "Kernel counts of the networks; `snakemake workloads` makes them.",
     PATH,
     default=Path("results/twin/workloads"),
 )
-def calibrate_twin(folds: bool, workloads: Path) -> None:
+def calibrate_twin(folds: bool, only_power: bool, workloads: Path) -> None:
     """Fit the parameters of the simulated boards to the numbers that the SIGMETRICS 2023 paper
     prints, and write them to config/twin/. `make validate` does this and evaluates the fit.
 
@@ -86,7 +87,7 @@ def calibrate_twin(folds: bool, workloads: Path) -> None:
     write_seen()
     if folds:
         write_numbers_read()
-    recalibrate(workloads, folds, click.echo)
+    recalibrate(workloads, folds, click.echo, only_power)
 
 
 @command("Print the script for Tab completion in your shell.")

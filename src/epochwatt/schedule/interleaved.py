@@ -140,14 +140,28 @@ def expected(
     )
 
 
-def expected_of(record: InterleavedRecord) -> Expected:
-    """Predict what a measurement's plan should have given, with the arrivals that there were."""
+def times_of(record: InterleavedRecord) -> dict[str, list[float]]:
+    """Return the times of the mini-batches that a measurement ran, s, as they are taken before."""
+    served_s = record.requests["end_s"] - record.requests["start_s"]
+    is_served = np.isfinite(served_s)
+    _, first = np.unique(record.requests["start_s"][is_served], return_index=True)
+    trained_s = record.training["train_end_s"] - record.training["train_start_s"]
+    return {"infer_s": served_s[is_served][first].tolist(), "train_s": trained_s.tolist()}
+
+
+def expected_of(
+    record: InterleavedRecord, times: Mapping[str, Sequence[float]] | None = None
+) -> Expected:
+    """Predict what a measurement's plan should have given, with the arrivals that there were.
+
+    `times`: as of `times_of`; None: those that were taken before it
+    """
     meta = record.meta
     seconds = meta["t_end_mono_s"] - meta["t_start_mono_s"]
     arrivals_s: list[float] = []
     if meta["plan"]["arrivals"] != CONSTANT:
         arrivals_s = (record.requests["arrival_s"] - meta["t_start_mono_s"]).tolist()
-    return expected(meta["plan"], meta["before"], arrivals_s, seconds)
+    return expected(meta["plan"], times or meta["before"], arrivals_s, seconds)
 
 
 def outcome_lines(record: InterleavedRecord) -> list[str]:
@@ -161,12 +175,17 @@ def outcome_lines(record: InterleavedRecord) -> list[str]:
     p50_ms, p99_ms, worst_ms = shares
     plan_ms, margin_ms = 1e3 * promised.latency_s, 1e3 * promised.margin_s
     constant = "" if plan["arrivals"] == CONSTANT else ", of constant arrivals"
-    trained_per_s = len(record.training["train_end_s"]) / seconds
+    trained_per_s, ran = len(record.training["train_end_s"]) / seconds, times_of(record)
+    by_run = ""
+    if all(ran.values()):
+        by_run = (
+            f", by the times of the run itself {expected_of(record, ran).throughput_per_s:.2f}/s"
+        )
     lines = [
         f"latency     p50 {p50_ms:.1f} ms, p99 {p99_ms:.1f} ms, worst {worst_ms:.1f} ms; plan: "
         f"worst {plan_ms:.1f} ms, margin {margin_ms:.1f} ms{constant}",
         f"training    {trained_per_s:.2f} mini-batches/s of {plan['train_batch_size']}; "
-        f"plan: {promised.throughput_per_s:.2f}/s",
+        f"plan: {promised.throughput_per_s:.2f}/s{by_run}",
         f"requests    {counts['n_requests']:,} arrived, {counts['n_served']:,} served, "
         f"{counts['n_refused']:,} refused, {counts['n_left']:,} left at the end",
     ]

@@ -60,14 +60,21 @@ class Board:
     cluster_cores: int
     ipc: float  # instructions per clock relative to a Carmel core
     cuda_cores: int  # of the GPU; each does one multiply-add (2 FLOP) a clock
+    tf32_gain: float  # operations a clock of a convolution, relative to the cores' own in fp32
     gpu_power: float  # power of one of them relative to a Volta core at the same clock and voltage
     emc_bytes_per_clock: float  # what the memory moves per cycle of its clock (both edges)
+    bandwidth_gain: float  # share of that which kernels reach, relative to Xavier's
     ram_mib: float  # of CPU and GPU together
     cpu_mhz: tuple[float, float]  # lowest and highest clock
     gpu_mhz: tuple[float, float]
     emc_mhz: tuple[float, float]
-    cpu_v: tuple[float, float]  # voltage at those clocks, V
+    # voltage, V: up to a knee, MHz, and at the highest clock; linear between
+    cpu_v: tuple[float, float]
     gpu_v: tuple[float, float]
+    soc_v: tuple[float, float]  # of the memory's controller, by the memory's clock
+    cpu_knee_mhz: float
+    gpu_knee_mhz: float
+    soc_knee_mhz: float
     power: str  # prefix of its own power parameters
     kind: str  # of board, a name of `device.kinds`
     rails: dict[str, dict[str, float]]  # rail -> share that it sees of each part's power
@@ -125,10 +132,7 @@ def _with_kind(row: Any, where: str) -> Any:
     for rail in kind.rails:
         shares = rails.setdefault(rail.label, {})
         for part, share in rail.feeds.items():
-            if part in ("soc", "io"):  # ASSUME: these two halve what no clock moves
-                shares["soc"] = shares.get("soc", 0) + 0.5 * share
-            else:
-                shares[part] = shares.get(part, 0) + share
+            shares[part] = shares.get(part, 0) + share
     tables = {"cpu": (kind.cpu_khz, 1e3), "gpu": (kind.gpu_hz, 1e6), "emc": (kind.emc_hz, 1e6)}
     ranges_mhz = {
         f"{part}_mhz": (clocks[0] / per_mhz, clocks[-1] / per_mhz)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import pandas as pd
@@ -19,13 +20,23 @@ from epochwatt.published.folds import POWER_MODES, Fold, Judged, Leak, fold_of, 
 from epochwatt.published.numbers import Fact, Published, load_published
 from epochwatt.tables import read_frame
 from epochwatt.twin import refits, validation
-from epochwatt.twin.calibration import Calibration, Problem, Say, fit_with_evidence, misfits
+from epochwatt.twin.calibration import (
+    POWER,
+    Calibration,
+    Problem,
+    Say,
+    fit_with_evidence,
+    log_error,
+    misfits,
+    with_evidence,
+)
 from epochwatt.twin.parameters import write_parameters
 from epochwatt.twin.power_modes import load_twin_with_modes
-from epochwatt.twin.predicted import predict, visible
+from epochwatt.twin.predicted import Reading, load_readings, predict, visible
 from epochwatt.twin.twin import Twin
 
 NEAR = "near"  # grouping, and how the names of its folds begin
+SOURCE = "source"  # the same of readings of rails, by who measured them
 COSINE = 0.95  # of two numbers' sensitivities, from which on they are near
 MODELS = ("lenet", "mobilenet", "resnet")  # that published numbers are of which can be simulated
 N_WORST = 15
@@ -46,7 +57,7 @@ class Evidence:
     other_folds: dict[str, dict[str, Fold]]
     leaks: list[Leak]
     twin: Twin
-    facts: list[Fact]  # published numbers that a fit may see
+    facts: list[Fact]  # published numbers that a fit may see, then readings of rails
 
     @property
     def groups(self) -> dict[str, dict[str, str]]:
@@ -63,16 +74,25 @@ def load_evidence(workloads: Iterable[str], root: Path = Path()) -> Evidence:
     published, rows = load_published(root / "config/published"), published_folds.judged(folder)
     twin = load_twin_with_modes(workloads, root)
     facts, by_takeaway = visible(published, rows, twin), published_folds.folds(folder)
+    readings = load_readings(folder)
+    sources: dict[str, Fold] = {}
+    for source in dict.fromkeys(reading.source for reading in readings):
+        ids = frozenset(reading.id for reading in readings if reading.source == source)
+        sources[f"{SOURCE} {source}"] = Fold(f"{SOURCE} {source}", ids, ids)
     return Evidence(
         folder=folder,
         published=published,
         rows=rows,
         folds=by_takeaway,
         claim_folds=published_folds.claim_folds(folder),
-        other_folds={**groupings(published, folder), NEAR: near_folds(by_takeaway, facts, twin)},
+        other_folds={
+            **groupings(published, folder),
+            NEAR: near_folds(by_takeaway, facts, twin),
+            SOURCE: sources,
+        },
         leaks=published_folds.load_leaks(folder, rows),
         twin=twin,
-        facts=facts,
+        facts=[*facts, *readings],
     )
 
 
@@ -136,17 +156,24 @@ def count_paths(workloads: Path) -> list[Path]:
     return counts
 
 
-def recalibrate(workloads: Path, with_folds: bool, say: Say) -> None:
+def recalibrate(workloads: Path, with_folds: bool, say: Say, only_power: bool = False) -> None:
     """Fit and write `parameters.yaml`; with folds, refit and write those, too (`refits.py`).
 
-    `workloads`: folder of the counts of the networks; `say`: takes lines on the progress
+    `workloads`: folder of the counts of the networks; `say`: takes lines on the progress;
+    `only_power`: all but the parameters of power stay as each fold has them
     """
     evidence = load_evidence(map(str, count_paths(workloads)))
     folder, facts, leaks = evidence.folder, evidence.facts, evidence.leaks
-    fit = fit_with_evidence(facts, leaks, evidence.twin, say, N_RANDOM_OF_ALL)
-    twin = replace(evidence.twin, parameters=fit.parameters)
+    before = refits.load_times(folder, evidence.twin.parameters) if only_power else None
+    group = POWER if only_power else ""
+    fit = fit_with_evidence(facts, leaks, evidence.twin, say, N_RANDOM_OF_ALL, group)
+    p = with_evidence(facts, replace(evidence.twin, parameters=fit.parameters))
+    fit, twin = fit._replace(parameters=p), replace(evidence.twin, parameters=p)
     if with_folds:
-        fits = {refits.ALL: fit, **refits.refit(all_folds(evidence), facts, leaks, twin, say)}
+        fits = {
+            refits.ALL: fit,
+            **refits.refit(all_folds(evidence), facts, leaks, twin, say, before=before),
+        }
         refits.write_refits(folder, fits, kinds_of_refits(evidence))
         committed = refits.load_refits(folder, twin.parameters)
         spreads = refits.spreads(committed, twin.parameters.fitted)
@@ -228,6 +255,29 @@ def accuracy_lines(evidence: Evidence, rows: pd.DataFrame) -> list[str]:
     ]
     accuracy = sum_up(evidence, rows)
     lines = ["", validation.headline(accuracy), *validation.accuracy_table(accuracy), ""]
+    lines += [*rail_lines(evidence), ""]
     if (evidence.folder / PRIORS).exists():
         lines += [*validation.prior_lines(read_frame(evidence.folder / PRIORS)), ""]
     return validation.summary_lines(rows, len(evidence.twin.parameters.fitted), unsaid, lines)
+
+
+def rail_lines(evidence: Evidence) -> list[str]:
+    """Return how far rails that others measured are off, fitted and by the fit without them."""
+    p, readings = evidence.twin.parameters, [f for f in evidence.facts if isinstance(f, Reading)]
+    fits = refits.load_refits(evidence.folder, p, (SOURCE,))
+    lines = [
+        f"{'rails, without their source':42s}{'n':>4s}{'held out':>10s}{'fitted':>8s}{'worst':>8s}"
+    ]
+    keys = dict.fromkeys((r.source, r.device, r.rail) for r in readings)
+    for source, device, rail in keys:
+        own = [r for r in readings if (r.source, r.device, r.rail) == (source, device, rail)]
+        errors = [
+            [100.0 * abs(log_error(r, predict([r], evidence.twin, values)[r.id][0])) for r in own]
+            for values in (refits.held_out(p, fits, f"{SOURCE} {source}"), p)
+        ]
+        held, fitted = (f"{median(of_fit):.1f} %" for of_fit in errors)
+        lines.append(
+            f"{f'{device} {rail}, {source}':42s}{len(own):4d}{held:>10s}{fitted:>8s}"
+            f"{max(errors[1]):6.1f} %"
+        )
+    return lines

@@ -2,8 +2,7 @@
 
 Each call is awaited: the CPU launches it, the front end fetches it, the GPU executes it. A kernel
 is a copy, a matrix product or a chain of multiply-adds, with the simulation's own equations
-(`compute.py`, `power.py`), so fits to it say what simulated boards are made of. Their GPU draws
-power while it is busy, whatever it does: its operations cost next to nothing.
+(`compute.py`, `power.py`), so fits to it say what simulated boards are made of.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +28,8 @@ PRODUCTS = (1024, 2048, 4096)  # rows of square matrices
 CHAINS = tuple(2.0**n for n in range(-2, 9))  # operations per byte of an array read and written
 CHAINED = 2**24  # elements
 GPU = {"processor": "gpu", "precision": "fp32"}
-KINDS = {"copy": "elementwise", "matmul": "gemm", "fma": "elementwise", "launch": "elementwise"}
+# A product as convolutions compute it, which on Orin is faster (TF32): no network is above that
+KINDS = {"matmul": "convolution"}
 
 Kernel = tuple[str, int, float, float, float]  # name, size, operations, bytes, elements
 KERNELS: tuple[Kernel, ...] = (
@@ -64,7 +64,7 @@ def simulate_ceilings(device: str, board: Board, modes: Clocks, p: Values) -> li
         parameters=0,
         input=(1,),
         name=names,
-        kind=np.array([KINDS[name] for name in names]),
+        kind=np.array([KINDS.get(name, "elementwise") for name in names]),
         phase=np.full(len(KERNELS), "forward"),
         flops_fixed=flops,
         flops_per_sample=zeros,
@@ -73,14 +73,15 @@ def simulate_ceilings(device: str, board: Board, modes: Clocks, p: Values) -> li
         elements_fixed=elements,
         elements_per_sample=zeros,
     )
-    exec_s = kernels_s(work, 1, board, modes.gpu_mhz, modes.emc_mhz, p)
+    exec_s, computing_s = kernels_s(work, 1, board, modes.gpu_mhz, modes.emc_mhz, p)
     launch_s = work_s(p["launch_kcycles"], board, modes.cpu_mhz, modes.emc_mhz, p)
     launch_s = launch_s * slowdown(MAIN_OTHERS, modes.cores, p)
     launch_s = launch_s + 1e-3 * p["front_kcycles"] / modes.emc_mhz
     call_s = np.asarray(launch_s)[:, None] + exec_s
     clocks = Clocks(*(np.asarray(part)[:, None] for part in modes))
     busy = 1.0 + p["monitor_cores"] / board.ipc
-    load = Load(np.minimum(busy, clocks.cores), exec_s / call_s, work.bytes(1) / call_s)
+    shares = (exec_s / call_s, computing_s / call_s, work.bytes(1) / call_s)
+    load = Load(np.minimum(busy, clocks.cores), *shares)
     power_w = np.broadcast_to(parts(board, clocks, load, p).module_w, call_s.shape)
     return [
         CeilingRow(
@@ -103,8 +104,7 @@ def simulate_ceilings(device: str, board: Board, modes: Clocks, p: Values) -> li
 def simulated_fits(device: str, root: Path = Path()) -> list[FitRow]:
     """Return the rooflines of a simulated board in its named power modes: its own constants.
 
-    Nothing is fitted. Its constant power is that of the mode without work. Its GPU draws power
-    while it is busy, whatever it does: at the ceilings, that is so much for an operation or a byte.
+    Nothing is fitted. Its constant power is that of the mode without work.
     """
     twin = load_twin_with_modes([], root)
     board, p = twin.boards[device], twin.parameters
@@ -114,20 +114,23 @@ def simulated_fits(device: str, root: Path = Path()) -> list[FitRow]:
         cores, cpu_mhz, gpu_mhz, emc_mhz = mode
         launch_s = work_s(p["launch_kcycles"], board, cpu_mhz, emc_mhz, p)
         launch_s = float(launch_s * slowdown(MAIN_OTHERS, cores, p))
-        monitor = p["monitor_cores"] / board.ipc
-        clocks = Clocks(*mode)
-        idle_w = float(parts(board, clocks, Load(monitor, 0.0, 0.0), p).module_w)
-        busy_w = float(parts(board, clocks, Load(monitor, 1.0, 0.0), p).module_w)
-        flops_per_s = 1e6 * gpu_mhz * FLOP_PER_CORE_CLOCK * board.cuda_cores * p["dense_efficiency"]
-        bytes_per_s = 1e6 * emc_mhz * board.emc_bytes_per_clock * p["memory_efficiency"]
+        monitor, clocks = p["monitor_cores"] / board.ipc, Clocks(*mode)
+        idle_w, waiting_w, computing_w = (
+            float(parts(board, clocks, Load(monitor, *gpu, 0.0), p).module_w)
+            for gpu in ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0))
+        )
+        flops_per_s = 1e6 * gpu_mhz * FLOP_PER_CORE_CLOCK * board.cuda_cores
+        flops_per_s *= board.tf32_gain * p["dense_efficiency"]
+        bytes_per_s = 1e6 * emc_mhz * board.emc_bytes_per_clock
+        bytes_per_s *= board.bandwidth_gain * p["memory_efficiency"]
         fit = FitRow(
             **_gpu_columns(device, mode),
             flops_per_s=float(flops_per_s),
             bytes_per_s=float(bytes_per_s),
             # the GPU's front end fetches one launch after the other, too
             launch_s=max(launch_s, 1e-3 * float(p["front_kcycles"]) / emc_mhz),
-            j_per_flop=float((busy_w - idle_w) / flops_per_s),
-            j_per_byte=float((busy_w - idle_w) / bytes_per_s + 1e-12 * p["memory_pj_per_byte"]),
+            j_per_flop=float((computing_w - idle_w) / flops_per_s),
+            j_per_byte=float((waiting_w - idle_w) / bytes_per_s + 1e-12 * p["memory_pj_per_byte"]),
             constant_w=idle_w,
             ridge_flop_per_byte=float(flops_per_s / bytes_per_s),
             power_scope="module",

@@ -56,13 +56,16 @@ class Compute(NamedTuple):
     compute_s: Array  # from the first launch until the last kernel has ended and the CPU knows
     launch_s: Array  # the CPU launches
     gpu_busy_s: Array  # kernels execute
+    computing_s: Array  # of it the time that their arithmetic would take on all of the GPU's cores
     moved_bytes: Array  # what the kernels read and write in memory
 
 
 def kernels_s(
     work: KernelCounts, batch_size: int, board: Board, gpu_mhz: Array, emc_mhz: Array, p: Values
-) -> NDArray[np.floating]:
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
     """Return the time of each kernel, s: shape (configurations, kernels).
+
+    And of it the time that its arithmetic would take on all cores, whatever else it waits for.
 
     `gpu_mhz`, `emc_mhz`: clocks, MHz, each a number or of shape (configurations,).
     """
@@ -70,15 +73,19 @@ def kernels_s(
     emc_hz = 1e6 * np.atleast_1d(emc_mhz)[:, None]
     efficiency = _column(p["elementwise_efficiency"])
     for kind, name in EFFICIENCIES.items():
-        efficiency = np.where(work.kind == kind, _column(p[name]), efficiency)
+        gain = board.tf32_gain if kind == "convolution" else 1.0
+        efficiency = np.where(work.kind == kind, gain * _column(p[name]), efficiency)
     threads = _column(p["threads_per_core"]) * board.cuda_cores
     occupancy = np.minimum(1.0, work.elements(batch_size) / threads)
     per_clock = FLOP_PER_CORE_CLOCK * board.cuda_cores * efficiency * occupancy
     arithmetic_s = work.flops(batch_size) / per_clock / gpu_hz
-    bandwidth = _column(p["memory_efficiency"]) * board.emc_bytes_per_clock
+    bandwidth = _column(p["memory_efficiency"]) * board.bandwidth_gain * board.emc_bytes_per_clock
     memory_s = moved_bytes(work, batch_size, p) / bandwidth / emc_hz
     gap_s = 1e3 * _column(p["kernel_gap_kcycles"]) / gpu_hz
-    return np.asarray(np.maximum(arithmetic_s, memory_s) + gap_s)
+    # memory limits all other kernels: their operations keep the cores as busy as a product's would
+    others = _column(p["elementwise_efficiency"] / p["dense_efficiency"])
+    shares = occupancy * np.where(np.isin(work.kind, list(EFFICIENCIES)), 1.0, others)
+    return np.asarray(np.maximum(arithmetic_s, memory_s) + gap_s), shares * arithmetic_s
 
 
 def work_s(kcycles: Array, board: Board, cpu_mhz: Array, emc_mhz: Array, p: Values) -> Array:
@@ -126,7 +133,7 @@ def _compute(
     `state`: clocks of CPU, GPU and memory, `cores`, `n_others`
     """
     cpu_mhz, gpu_mhz, emc_mhz, cores, n_others = state
-    exec_s = kernels_s(work, batch_size, board, gpu_mhz, emc_mhz, p)
+    exec_s, computing_s = kernels_s(work, batch_size, board, gpu_mhz, emc_mhz, p)
     slow = slowdown(n_others, cores, p)
     is_convolution = np.isin(work.kind, ("convolution", "depthwise"))
     kcycles = _column(p["launch_kcycles"]) + _column(p["convolution_kcycles"]) * is_convolution
@@ -139,6 +146,7 @@ def _compute(
         compute_s=end_s + sync_s,
         launch_s=launch_s.sum(axis=1),
         gpu_busy_s=exec_s.sum(axis=1),
+        computing_s=computing_s.sum(axis=1),
         # one number where all move the same
         moved_bytes=moved_bytes(work, batch_size, p).sum(axis=-1),
     )

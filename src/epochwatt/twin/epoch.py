@@ -157,7 +157,7 @@ def _at_clocks(setting: Setting, clocks: Clocks, start_s: Array, p: Values) -> E
     busy_cores = np.minimum(busy_s / e2e_s, clocks.cores)
     gpu_busy_s = n * work.gpu_busy_s
     moved = n * (work.moved_bytes + 2.0 * setting.batch_bytes)
-    load = power.Load(busy_cores, gpu_busy_s / e2e_s, moved / e2e_s)
+    load = power.Load(busy_cores, gpu_busy_s / e2e_s, n * work.computing_s / e2e_s, moved / e2e_s)
     return Epoch(
         e2e_s=e2e_s,
         stall_s=stall_s,

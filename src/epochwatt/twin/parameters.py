@@ -73,14 +73,19 @@ class Parameters(Mapping[str, float]):
         new = {name: replace(self.described[name], **keys) for name, keys in changes.items()}
         return Parameters({**self.described, **new})
 
-    def candidates(self) -> "Parameters":
-        """Return these parameters with each one that has a prior marked as fitted.
+    def candidates(self, group: str = "") -> "Parameters":
+        """Return these parameters with each one that has a prior marked as fitted, at its prior.
 
-        What belongs to another paper's set-up is fitted to that paper alone.
+        What belongs to another paper's set-up is fitted to that paper alone. Of a group, the others
+        stay where they are, as if they were assumed.
         """
-        described = self.described.items()
-        names = [name for name, p in described if p.factor and p.source != "setup"]
-        return self.changed({name: {"source": "fitted"} for name in names})
+        changes: dict[str, dict[str, Any]] = {}
+        for name, p in self.described.items():
+            if p.factor and p.source != "setup":
+                is_in = group in ("", p.group)
+                changes[name] = {"source": "fitted", "value": p.prior} if is_in else {}
+                changes[name] = changes[name] or {"source": "assumed"}
+        return self.changed(changes)
 
     def lacking(self, names: Iterable[str]) -> "Parameters":
         """Return these parameters with some left at their priors, as evidence is missing."""

@@ -1,13 +1,19 @@
 """Compute the electrical power of a module and of its plug, and the clocks that governors choose.
 
-**Power.** A clocked part of a chip takes P = c f V^2 while it works and a share of that while it
-only ticks; voltage rises linearly with the clock between the ends of the board's table. Memory
-takes power by its clock and energy by each byte moved:
+**Power.** A clocked part of a chip takes P = c f V^2 while it works, a share of that while it only
+ticks, and at any clock what it leaks. Voltage is flat up to a knee and then rises linearly to that
+of the highest clock. A GPU takes less while its kernels wait for memory than while they compute.
+The memory's controller follows the memory's clock, and each byte moved costs energy:
 
-    module = soc + cores (idle + (1 - idle) busy) c_core f_cpu V_cpu^2
-           + (idle + (1 - idle) util) c_gpu g f_gpu V_gpu^2 cuda_cores
-           + m f_emc + e bytes/s
+    cores  = c_core V_cpu^2 (leak f_max cores + f_cpu (idle cores + (1 - idle) busy))
+    gpu    = c_gpu g cuda_cores V_gpu^2 (leak f_max
+             + f_gpu (waiting (util - computing) + computing))
+    memory = soc + c_emc f_emc V_soc^2 + e bytes/s
+    module = cores + gpu + memory
     socket = (module + carrier) / efficiency of the adapter
+
+So the energy of a GPU that computes is a U over its clock: below the knee leakage is paid for
+longer, above it voltage rises. `SPLIT` divides the third line between a module's rails.
 
 Disks and USB hang on the carrier: the module's sensors do not see them (SIGMETRICS 2023, 4.5).
 
@@ -30,6 +36,9 @@ SCHEDUTIL_MARGIN = 1.25
 STATES = ("logging_on_dvfs_off", "logging_off_dvfs_off", "logging_off_dvfs_on", "wol")
 STATE = dict(zip(("i", "ii", "iii", "iv"), STATES, strict=True))  # by the papers' number (5.6)
 SCOPES = ("module", "socket")
+# What no clock moves, what follows the memory's clock, and traffic: shares that each rail sees.
+# SOURCE: SOC, SYS5V and VDDRQ of an AGX Xavier in its stock modes (config/twin/rails.csv)
+SPLIT = {"soc": (0.2, 0.7, 0.4), "io": (0.7, 0.3, 0.2), "memory": (0.1, 0.0, 0.4)}
 
 
 def check_clocks(board: Board, clocks: Clocks) -> None:
@@ -51,6 +60,7 @@ class Load(NamedTuple):
 
     busy_cores: Array  # CPU cores at work, 0 to cores
     gpu_util: Array  # share of the time in which kernels execute, 0 to 1
+    gpu_computing: Array  # the same in which they compute on all its cores, at most `gpu_util`
     bytes_per_s: Array  # moved in memory
 
 
@@ -58,6 +68,7 @@ class Parts(NamedTuple):
     """Power of the module's parts, W."""
 
     soc_w: Array
+    io_w: Array
     cpu_w: Array
     gpu_w: Array
     memory_w: Array
@@ -65,28 +76,45 @@ class Parts(NamedTuple):
     @property
     def module_w(self) -> Array:
         """Power of the whole module, the sum of its sensors, W."""
-        return self.soc_w + self.cpu_w + self.gpu_w + self.memory_w
-
-
-def voltage(mhz: Array, limits_mhz: tuple[float, float], limits_v: tuple[float, float]) -> Array:
-    """Return the voltage at a clock, V: linear between the ends, which are not left."""
-    return np.interp(mhz, limits_mhz, limits_v)
+        return self.soc_w + self.io_w + self.cpu_w + self.gpu_w + self.memory_w
 
 
 def parts(board: Board, clocks: Clocks, load: Load, p: Values) -> Parts:
     """Return the power of each part of a module."""
-    cpu_v = voltage(clocks.cpu_mhz, board.cpu_mhz, board.cpu_v)
-    gpu_v = voltage(clocks.gpu_mhz, board.gpu_mhz, board.gpu_v)
-    core_w = p[f"{board.power}_core_w_per_ghz_v2"] * 1e-3 * clocks.cpu_mhz * cpu_v**2
-    per_core_w = p["gpu_mw_per_ghz_v2"] * 1e-6 * clocks.gpu_mhz * gpu_v**2
-    gpu_w = per_core_w * board.gpu_power * board.cuda_cores
-    idle, gpu_idle = p["core_idle_share"], p["gpu_idle_share"]
-    emc_w = 1e-3 * p["emc_w_per_ghz"] * clocks.emc_mhz * board.emc_bytes_per_clock / 64.0
+    cpu_v, gpu_v, soc_v = (
+        np.interp(mhz, (knee_mhz, limits_mhz[1]), limits_v)
+        for mhz, knee_mhz, limits_mhz, limits_v in (
+            (clocks.cpu_mhz, board.cpu_knee_mhz, board.cpu_mhz, board.cpu_v),
+            (clocks.gpu_mhz, board.gpu_knee_mhz, board.gpu_mhz, board.gpu_v),
+            (clocks.emc_mhz, board.soc_knee_mhz, board.emc_mhz, board.soc_v),
+        )
+    )
+    idle = p["core_idle_share"]
+    cores_mhz = p["core_leak_share"] * board.cpu_mhz[1] * clocks.cores
+    cores_mhz += clocks.cpu_mhz * (idle * clocks.cores + (1.0 - idle) * load.busy_cores)
+    util, computing = load.gpu_util, np.minimum(load.gpu_computing, load.gpu_util)
+    gpu_mhz = p["gpu_leak_share"] * board.gpu_mhz[1]
+    gpu_mhz += clocks.gpu_mhz * (p["gpu_waiting_share"] * (util - computing) + computing)
+    memory_w = (
+        p[f"{board.power}_soc_w"] * p["soc_factor"],
+        1e-3 * p["emc_w_per_ghz_v2"] * board.emc_bytes_per_clock / 64.0 * clocks.emc_mhz * soc_v**2,
+        1e-12 * p["memory_pj_per_byte"] * load.bytes_per_s,
+    )
+    soc_w, io_w, dram_w = (
+        sum(share * watts for share, watts in zip(shares, memory_w, strict=True))
+        for shares in SPLIT.values()
+    )
     return Parts(
-        soc_w=np.asarray(p[f"{board.power}_soc_w"] * p["soc_factor"]) + 0.0 * clocks.emc_mhz,
-        cpu_w=core_w * (idle * clocks.cores + (1.0 - idle) * load.busy_cores),
-        gpu_w=gpu_w * (gpu_idle + (1.0 - gpu_idle) * load.gpu_util),
-        memory_w=emc_w + 1e-12 * p["memory_pj_per_byte"] * load.bytes_per_s,
+        soc_w=soc_w,
+        io_w=io_w,
+        cpu_w=1e-3 * p[f"{board.power}_core_w_per_ghz_v2"] * cpu_v**2 * cores_mhz,
+        gpu_w=1e-6
+        * p["gpu_mw_per_ghz_v2"]
+        * board.gpu_power
+        * board.cuda_cores
+        * gpu_v**2
+        * gpu_mhz,
+        memory_w=dram_w,
     )
 
 
@@ -114,7 +142,7 @@ def idle_w(board: Board, state: str, clocks: Clocks, scope: str, p: Values) -> A
     if state == "logging_off_dvfs_on":
         clocks = Clocks(clocks.cores, board.cpu_mhz[0], board.gpu_mhz[0], board.emc_mhz[0])
     busy = p["monitor_cores"] / board.ipc if state == "logging_on_dvfs_off" else 0.0
-    module_w = parts(board, clocks, Load(busy, 0.0, 0.0), p).module_w
+    module_w = parts(board, clocks, Load(busy, 0.0, 0.0, 0.0), p).module_w
     return module_w if scope == "module" else socket_w(board, module_w, p)
 
 

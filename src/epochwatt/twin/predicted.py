@@ -9,7 +9,7 @@ calibrate-twin` writes their ids to `config/twin/seen.csv`. Figures take them fr
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -19,17 +19,18 @@ from numpy.typing import NDArray
 from epochwatt.counting.kernel_counts import KernelCounts
 from epochwatt.published.folds import ID, SEEN, Judged, judged
 from epochwatt.published.numbers import PAPERS, Config, Fact, Published, load_published, single
-from epochwatt.tables import write_table
+from epochwatt.tables import checked_rows, rows_by_id, write_table
 from epochwatt.twin.boards import Array, Board, Clocks, SampleFacts, Values, number
 from epochwatt.twin.epoch import Epoch, Setting, cached_share, epoch
 from epochwatt.twin.loader import BLOCK_BYTES
-from epochwatt.twin.power import STATE, idle_w
+from epochwatt.twin.power import STATE, Load, idle_w, parts
 from epochwatt.twin.twin import Twin
 
 # Of the published configurations (Table 2), whatever config/workloads.yaml is changed to.
 DATASETS = {"lenet": "mnist", "mobilenet": "gld23k", "resnet": "cifar10", "vgg11": "cifar10"}
 ALSO_SEEN = ("n_epochs_in_15h",)  # counts are not judged, but these are times in other words
 NEVER_SEEN = {"RS5.1.7-06": "Orin rests on its data sheet alone"}
+RAILS = "rails.csv"
 HOURS_15_S = 15 * 3600.0
 ON_BOARD = "i"  # the one idle state that the module's sensors are read in
 
@@ -66,6 +67,53 @@ class Question(NamedTuple):
             scale=self.scale,
             setup=self.setup,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(Fact):
+    """Mean power of one rail of a board that others measured, with the load that they report."""
+
+    paper: str = ""  # type: ignore[assignment]
+    section: str = ""
+    metric: str = "rail_w"
+    unit: str = "W"
+    qualifier: str = "rail"  # type: ignore[assignment]
+    source: str  # whose measurement: left out as a whole
+    device: str
+    cores: float
+    cpu_mhz: float
+    gpu_mhz: float
+    emc_mhz: float
+    gpu_share: float  # of the GPU that is on
+    busy_cores: float
+    gpu_util: float
+    gpu_computing: float  # as in `power.Load`; ASSUME 0.85 of `gpu_util` for convolutions
+    gb_per_s: float
+    rail: str
+
+    @property
+    def sides(self) -> tuple[Config, ...]:
+        """Its one state."""
+        return ({"device": self.device, "state": self.source},)
+
+    @property
+    def takeaway(self) -> str:
+        """Whose sensor: two rails of one board are two pieces of evidence."""
+        return f"{self.source} {self.rail}"
+
+    def watts(self, board: Board, p: Values) -> Array:
+        """Return the power that a simulated board's rail would show."""
+        clocks = Clocks(self.cores, self.cpu_mhz, self.gpu_mhz, self.emc_mhz)
+        load = Load(self.busy_cores, self.gpu_util, self.gpu_computing, 1e9 * self.gb_per_s)
+        of_parts = parts(board, clocks, load, p)
+        of_parts = of_parts._replace(gpu_w=self.gpu_share * of_parts.gpu_w)
+        shares = board.rails[self.rail]
+        return sum(shares.get(n.removesuffix("_w"), 0.0) * w for n, w in of_parts._asdict().items())
+
+
+def load_readings(folder: Path) -> list[Reading]:
+    """Read `rails.csv`; ConfigError: it is missing, or a cell is wrong."""
+    return list(rows_by_id(checked_rows(Reading, folder / RAILS)).values())
 
 
 Quantity = Callable[[Setting, Epoch, Values], Array]
@@ -132,11 +180,11 @@ def groups(questions: Iterable[Question], twin: Twin) -> list[Group]:
     grouped = []
     for group in by_setting.values():
         q = group[0]
-        parts = twin.find(q.device, q.model, DATASETS.get(q.model, ""))
+        found = twin.find(q.device, q.model, DATASETS.get(q.model, ""))
         modes = [twin.clocks(question.device, question.power_mode) for question in group]
         clocks = Clocks(*np.array(modes, dtype=float).T)
         workers = np.array([question.num_workers for question in group])
-        setting = q.setting(parts, clocks, workers)
+        setting = q.setting(found, clocks, workers)
         grouped.append(Group(group, setting))
     return grouped
 
@@ -214,7 +262,9 @@ class Batch:
         predictions = {}
         for fact, sides in self._facts:
             prediction: tuple[Array, ...] = ()
-            if fact.kind == "idle":
+            if isinstance(fact, Reading):
+                prediction = (fact.watts(self._twin.boards[fact.device], cast(Values, p)),)
+            elif fact.kind == "idle":
                 prediction = (self._idle_w(fact, p),)
             elif sides and all(sides):
                 values_of_sides = [

@@ -20,6 +20,7 @@ import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,7 @@ from epochwatt.tables import read_table, write_table
 from epochwatt.twin.calibration import (
     MOST,
     N_RANDOM,
+    POWER,
     Calibration,
     Say,
     be_silent,
@@ -61,11 +63,14 @@ def refit(
     twin: Twin,
     say: Say = be_silent,
     n_random: int = N_RANDOM,
+    before: Refits | None = None,
 ) -> dict[str, Calibration]:
     """Fit anew without each fold that removes a number, in a process per core; report by `say`.
 
-    Returns fold -> fit. Folds that leave the same numbers share a fit.
+    Returns fold -> fit. Folds that leave the same numbers share a fit. `before`: fits of which only
+    the parameters of power are fitted anew, all others as they were without the same fold.
     """
+    group = POWER if before else ""
     kept = {name: without(facts, fold) for name, fold in folds.items()}
     names_by_ids: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for name, facts_left in kept.items():
@@ -74,7 +79,15 @@ def refit(
     context, fits = multiprocessing.get_context("spawn"), dict[str, Calibration]()
     with ProcessPoolExecutor(min(os.cpu_count() or 1, len(names_by_ids) or 1), context) as pool:
         jobs = {
-            pool.submit(fit_with_evidence, kept[alike[0]], leaks, twin, be_silent, n_random): alike
+            pool.submit(
+                fit_with_evidence,
+                kept[alike[0]],
+                leaks,
+                replace(twin, parameters=held_out(twin.parameters, before or {}, alike[0])),
+                be_silent,
+                n_random,
+                group,
+            ): alike
             for alike in names_by_ids.values()
         }
         for n, job in enumerate(as_completed(jobs), 1):
@@ -87,6 +100,13 @@ def refit(
                 f"({n} of {len(jobs)})"
             )
     return {name: fits[name] for name in kept if name in fits}
+
+
+def load_times(folder: Path, p: Parameters) -> Fits:
+    """Return the fitted values of all refits, without those of power: what `refit` keeps."""
+    fits = _read_fits(folder / FILE, HEAD)
+    is_kept = {name for name, q in p.described.items() if q.group != POWER}
+    return {k: {n: v for n, v in own.items() if n in is_kept} for k, own in fits.items()}
 
 
 def without(facts: Sequence[Fact], fold: Fold) -> list[Fact]:

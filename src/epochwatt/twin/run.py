@@ -44,7 +44,6 @@ YOUNGER = ("imported", "task", "precision", "compile", "container")
 PERIOD_S = 1.0  # of readings, as of the 2023 logger, jtop's
 MAX_ROWS = 1000  # of a source and epoch: a longer epoch is read less often
 COMPUTE = 2  # index of compute among a mini-batch's intervals
-SIMULATED_PARTS = ("soc", "cpu", "gpu", "memory")  # of a board, that take power
 
 
 class Samples(NamedTuple):
@@ -233,8 +232,9 @@ def timeline(
     busy = mean.cpu_busy_s / mean.e2e_s
     moved = mean.moved_bytes / mean.e2e_s / share
     util = np.minimum(mean.gpu_busy_s / mean.compute_s, 1.0)
-    outside = power.parts(setting.board, mean.clocks, power.Load(busy, 0.0, 0.0), p)
-    inside = power.parts(setting.board, mean.clocks, power.Load(busy, util, moved), p)
+    arithmetic = util * mean.work.computing_s / mean.work.gpu_busy_s
+    outside = power.parts(setting.board, mean.clocks, power.Load(busy, 0.0, 0.0, 0.0), p)
+    inside = power.parts(setting.board, mean.clocks, power.Load(busy, util, arithmetic, moved), p)
     parts_w = np.array([[number(w) for w in part_w] for part_w in (outside, inside)])
     return Timeline(bounds_s, factor * parts_w, computing.ravel())
 
@@ -263,9 +263,12 @@ def read_sensors(
 
     t_s, rails = instants_s(), setting.board.rails
     shares = np.array(
-        [[rail.get(part, 0.0) for part in SIMULATED_PARTS] for rail in rails.values()]
+        [
+            [rail.get(part.removesuffix("_w"), 0.0) for part in power.Parts._fields]
+            for rail in rails.values()
+        ]
     )
-    noise = random.standard_normal((t_s.size, len(SIMULATED_PARTS)))
+    noise = random.standard_normal((t_s.size, len(power.Parts._fields)))
     watts = line.at(t_s) * (1.0 + p["noise_reading"] * noise)
     values = np.column_stack([watts @ shares.T, watts.sum(axis=1)])
     module = ModulePower(setting.board.kind, list(rails))

@@ -327,7 +327,7 @@ def _results(side: Side, p: Parameters) -> dict[str, float]:
         "CPU": number(e.parts.cpu_w),
         "GPU": number(e.parts.gpu_w),
         "memory": number(e.parts.memory_w),
-        "rest of the module": number(e.parts.soc_w),
+        "rest of the module": number(e.parts.soc_w + e.parts.io_w),
     }
     return {
         "epoch s": number(e.e2e_s),

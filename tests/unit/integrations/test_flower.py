@@ -48,7 +48,8 @@ def test_a_real_fleet_is_replanned_and_put_back_and_averages_as_plain_fedavg():
     """Four SuperNodes: one slows down in the middle of a fit, the ClientApp of one is killed."""
     if why := why_not():
         pytest.skip(why)
-    if (load := os.getloadavg()[0]) > 4 * (os.cpu_count() or 1):  # Flower starts dozens of processes
+    # Flower starts dozens of processes
+    if (load := os.getloadavg()[0]) > 4 * (os.cpu_count() or 1):
         pytest.skip(f"others use this machine: its load is {load:.0f}")
     fleet = run_fleet(
         300,

@@ -34,6 +34,9 @@ def test_boards_of_the_papers_have_parameters_and_what_is_known_of_their_kind(tw
             assert twin.parameters[f"{board.power}_{name}"] > 0
         for limits in (board.cpu_mhz, board.gpu_mhz, board.emc_mhz, board.cpu_v, board.gpu_v):
             assert 0 < limits[0] < limits[1]
+        for part in ("cpu", "gpu"):
+            low, high = getattr(board, f"{part}_mhz")
+            assert low < getattr(board, f"{part}_knee_mhz") < high
         kind = KINDS[board.kind]
         assert (board.title, board.cores) == (kind.title, kind.cores)
         assert board.gpu_mhz == (kind.gpu_hz[0] / 1e6, kind.gpu_hz[-1] / 1e6)

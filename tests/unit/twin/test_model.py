@@ -2,7 +2,6 @@
 
 import heapq
 from collections import OrderedDict, deque
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.errors import EpochwattError
-from epochwatt.tables import read_cells
 from epochwatt.twin.boards import Clocks
 from epochwatt.twin.compute import last_end_s
 from epochwatt.twin.loader import (
@@ -23,6 +21,7 @@ from epochwatt.twin.loader import (
     waits_s,
 )
 from epochwatt.twin.power import STATES, Load, check_clocks, governed, idle_w, parts, socket_w
+from epochwatt.twin.predicted import Reading, predict
 
 BOARDS = ("agx", "nx", "nano", "orin")
 SHARES = st.floats(0, 1)
@@ -218,11 +217,6 @@ def test_cache_played_file_by_file_hits_as_often(cached):
 
 # -- power -----------------------------------------------------------------------------------------
 
-# rails of an AGX Xavier under another network, in its stock power modes; no fit has seen them
-MEASURED = Path(__file__).resolve().parents[2] / (
-    "data/measured/waggle_agx_xavier_power_modes/power_modes_summary.csv"
-)
-
 
 def top(board):
     return Clocks(board.cores, board.cpu_mhz[1], board.gpu_mhz[1], board.emc_mhz[1])
@@ -230,21 +224,37 @@ def top(board):
 
 def test_busy_module_takes_the_power_of_its_equation(twin):
     board, p = twin.boards["agx"], twin.parameters
-    busy = parts(board, top(board), Load(8.0, 1.0, 1e9), p)
-    assert busy.cpu_w == pytest.approx(8 * p["agx_core_w_per_ghz_v2"] * 2.2656 * 1.06**2)
-    assert busy.gpu_w == pytest.approx(512e-3 * p["gpu_mw_per_ghz_v2"] * 1.377 * 1.0**2)
-    moved_w = 1e-3 * p["memory_pj_per_byte"]
-    assert busy.memory_w == pytest.approx(p["emc_w_per_ghz"] * 2.133 + moved_w)
+    busy = parts(board, top(board), Load(8.0, 1.0, 0.75, 1e9), p)
+    core_mhz = 2265.6 * (1 + p["core_leak_share"])
+    assert busy.cpu_w == pytest.approx(8e-3 * p["agx_core_w_per_ghz_v2"] * core_mhz * 1.06**2)
+    gpu_mhz = 1377 * (p["gpu_leak_share"] + 0.25 * p["gpu_waiting_share"] + 0.75)
+    assert busy.gpu_w == pytest.approx(512e-6 * p["gpu_mw_per_ghz_v2"] * gpu_mhz)
+    rest_w = p["agx_soc_w"] * p["soc_factor"] + p["emc_w_per_ghz_v2"] * 2.133
+    rest_w += 1e-3 * p["memory_pj_per_byte"]
+    assert busy.soc_w + busy.io_w + busy.memory_w == pytest.approx(rest_w)
     assert busy.module_w == pytest.approx(sum(busy))
     at_plug_w = (10.0 + p["agx_carrier_w"]) / p["adapter_efficiency"]
     assert socket_w(board, 10.0, p) == pytest.approx(at_plug_w)
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_energy_of_a_computing_gpu_is_a_u_over_its_clock_with_its_least_at_the_knee(twin, name):
+    board = twin.boards[name]
+    mhz = np.linspace(*board.gpu_mhz, 400)
+    clocks = top(board)._replace(gpu_mhz=mhz)
+    energies = parts(board, clocks, Load(1.0, 1.0, 1.0, 0.0), twin.parameters).gpu_w / mhz
+    least = energies.argmin()
+    assert mhz[least] == pytest.approx(board.gpu_knee_mhz, abs=0.08 * board.gpu_mhz[1])
+    assert (np.diff(energies[: least + 1]) < 0).all()
+    assert (np.diff(energies[least:]) > 0).all()
+    assert energies[-1] > 1.1 * energies[least]
 
 
 @given(
     name=st.sampled_from(BOARDS),
     clock=st.sampled_from(["cpu_mhz", "gpu_mhz", "emc_mhz"]),
     shares=st.tuples(SHARES, SHARES),
-    load=st.tuples(st.floats(0, 4), SHARES, st.floats(0, 1e10)),
+    load=st.tuples(st.floats(0, 4), SHARES, SHARES, st.floats(0, 1e10)),
 )
 def test_higher_clock_under_the_same_load_never_takes_less(twin, name, clock, shares, load):
     board = twin.boards[name]
@@ -281,29 +291,17 @@ def test_clocks_beyond_the_boards_are_refused_with_its_limits(twin, change, mess
         check_clocks(board, top(board)._replace(**change))
 
 
-def against_rails(board, p, row):
-    """Return ln(simulated / measured) of GPU, CPU, the rest, and the module."""
-    cells = {k: float(v) for k, v in row.items() if k not in ("stack", "kernel")}
-    cores, emc_mhz = cells["cpus_online"], cells["emc_mhz"]
-    clocks = Clocks(cores, cells["cpu_mhz_mean"], cells["gpu_mhz"], emc_mhz)
-    moved = 1e4 * cells["emc_util"] * emc_mhz * board.emc_bytes_per_clock  # per cent, MHz
-    load = Load(1e-2 * cells["cpu_util_mean"] * cores, 1e-2 * cells["gpu_util"], moved)
-    simulated = parts(board, clocks, load, p)
-    rest_w = simulated.soc_w + simulated.memory_w
-    simulated_w = [simulated.gpu_w, simulated.cpu_w, rest_w, simulated.module_w]
-    rest_mw = sum(cells[f"{rail}_mw"] for rail in ("SOC", "CV", "VDDRQ", "SYS5V"))
-    measured_mw = [cells["GPU_mw"], cells["CPU_mw"], rest_mw, cells["sum_rails_mw"]]
-    return np.log(1e3 * np.array(simulated_w, dtype=float) / measured_mw)
-
-
-def test_rails_that_no_fit_has_seen(twin):
-    rows = read_cells(MEASURED)
-    errors = [against_rails(twin.boards["agx"], twin.parameters, row) for row in rows]
-    gpu, cpu, rest, module = 100 * np.median(np.abs(errors), axis=0)
-    assert len(rows) == 14
-    assert module < 10  # docs/explanation/simulation-limits.md says what the parts are off by
-    assert cpu < 15
-    assert (gpu, rest) == pytest.approx((35, 21), abs=3)
+def test_each_rail_of_an_agx_xavier_is_within_a_quarter_in_the_median(evidence, twin):
+    readings = [fact for fact in evidence.facts if isinstance(fact, Reading)]
+    watts = predict(readings, twin, twin.parameters)
+    errors = {
+        rail: [watts[r.id][0] / r.value - 1 for r in readings if r.rail == rail]
+        for rail in twin.boards["agx"].rails
+        if rail != "CV"
+    }
+    medians = {rail: float(np.median(np.abs(of_rail))) for rail, of_rail in errors.items()}
+    assert len(readings) == 70
+    assert max(medians.values()) < 0.25, medians
 
 
 # -- governors -------------------------------------------------------------------------------------
