@@ -22,7 +22,7 @@ from epochwatt.sweeps.config import SweepEntry
 from epochwatt.sweeps.other_power import OtherPower
 from epochwatt.sweeps.table import load_sweep
 
-# Of each objective, the method that it was judged with: profile_replays and least_energy of benchmarks/
+# Of each objective, the method that benchmarks/profile_replays.py and least_energy.py judge
 METHODS = {"time": RECOMMENDED, "energy": "utilisation"}
 BESIDE = "physical"  # chooses together with that of least energy
 
