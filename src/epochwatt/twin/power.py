@@ -90,11 +90,13 @@ def parts(board: Board, clocks: Clocks, load: Load, p: Values) -> Parts:
         )
     )
     idle = p["core_idle_share"]
-    cores_mhz = p["core_leak_share"] * board.cpu_mhz[1] * clocks.cores
-    cores_mhz += clocks.cpu_mhz * (idle * clocks.cores + (1.0 - idle) * load.busy_cores)
+    leaking_mhz = p["core_leak_share"] * board.cpu_mhz[1] * clocks.cores
+    cores_mhz = leaking_mhz + clocks.cpu_mhz * (
+        idle * clocks.cores + (1.0 - idle) * load.busy_cores
+    )
     util, computing = load.gpu_util, np.minimum(load.gpu_computing, load.gpu_util)
-    gpu_mhz = p["gpu_leak_share"] * board.gpu_mhz[1]
-    gpu_mhz += clocks.gpu_mhz * (p["gpu_waiting_share"] * (util - computing) + computing)
+    waiting = p["gpu_waiting_share"] * (util - computing)
+    gpu_mhz = p["gpu_leak_share"] * board.gpu_mhz[1] + clocks.gpu_mhz * (waiting + computing)
     memory_w = (
         p[f"{board.power}_soc_w"] * p["soc_factor"],
         1e-3 * p["emc_w_per_ghz_v2"] * board.emc_bytes_per_clock / 64.0 * clocks.emc_mhz * soc_v**2,

@@ -107,8 +107,12 @@ class Stacked(Predictor):
     @classmethod
     def from_json(cls, data: Json) -> "Stacked":
         """Return a predictor from `to_json`."""
-        kinds = {"utilisation": Utilisation, "process": GaussianProcess, "physical": LinearModel}
-        parts = {name: kind.from_json(data[name]) for name, kind in kinds.items() if name in data}
+        readers: dict[str, Callable[[Json], Predictor]] = {
+            "utilisation": Utilisation.from_json,
+            "process": GaussianProcess.from_json,
+            "physical": LinearModel.from_json,
+        }
+        parts = {name: read(data[name]) for name, read in readers.items() if name in data}
         arrays = {name: np.array(data[name]) for name in data if isinstance(data[name], list)}
         return cls(**{"physical": None, **data, **arrays, **parts})
 
@@ -160,14 +164,24 @@ def _fit(observations: Observations, context: Context) -> Stacked:
         spread for part, spread in spreads.items() if part not in PHYSICAL.parts
     ):
         physical = PHYSICAL.fit(means, context)
+        assert isinstance(physical, LinearModel)
         off.append(off_when_left_out(means, context))
     weights = stack(np.array(off))
     deviations, total = wider(sd, np.array(off), weights), weights @ np.array(off)
     known = len(sd) / (len(sd) + SEEN)
     believed = SCALE * known**SCALE_POWER
     scale = student_scale(total / deviations / known, believed, SCALE_WEIGHT)
-    parts = mixture, process, physical
-    return Stacked(context.target, means.modes, *parts, weights, scale, total, scale * deviations)
+    return Stacked(
+        context.target,
+        means.modes,
+        mixture,
+        process,
+        physical,
+        weights,
+        scale,
+        total,
+        scale * deviations,
+    )
 
 
 def off_when_left_out(means: Observations, context: Context) -> Numbers:
