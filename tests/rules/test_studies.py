@@ -14,7 +14,6 @@ from epochwatt.prediction.transfer.names import TABLES
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.points import read_points
 from epochwatt.roofline.wanted import WantedCeilings, wanted_ceilings
-from epochwatt.rounds.study import RULES as ROUND_RULES
 from epochwatt.schedule.study import SCORE_COLUMNS
 from epochwatt.study.runs import Run
 from epochwatt.study.settings import load_settings
@@ -46,12 +45,6 @@ SCHEDULE = {
         "rates": {"steps": {"steps": [[20, 0.5], [20, 1]]}, "trace": {"file": "trace.txt"}},
     },
 }
-FEDERATED = {
-    **{"workload": "lenet", "devices": ["orin"], "modes": 50, "samples": 20000, "model_mb": 1},
-    **{"bandwidth_mbit_s": 100, "engine_s": 1, "waiting": ["governed"], "waiting_factors": [1]},
-    **{"fleets": [4, 6], "judged_fleet": 6, "data": ["equal", "lognormal_0.5"], "draws": 2},
-    "judged_data": ["lognormal_0.5"],
-}
 TRANSFER_MODES = [(4, *clocks) for clocks in product((400, 1500), (150, 400, 1300), (600, 1600))]
 POWERTRAIN = {
     "example": {"workload": "new", "limit_w": 5, "minibatches": 100},
@@ -69,10 +62,9 @@ list_modes collect_sweep simulate_sweep count_workload count_work score_sweep sc
 list_ceiling_modes place_points explain_runs fit_public_rooflines draw_rooflines
 simulate_schedules score_schedules play_schedules summarise_schedules replan_schedules
 draw_replanning judge_transfer collect_powertrain draw_powertrain compare_powertrain
-check_table_claims show_powertrain simulate_rounds draw_rounds
+check_table_claims show_powertrain
 """
 TARGETS = ("tables/explanations.csv", "roofline/points.csv", "figures/roofline/time_public.svg")
-TARGETS += ("federated/summary.csv", "figures/twin/federated_waiting.svg")
 TARGETS += ("fulcrum/summary.csv", "figures/twin/fulcrum_replanning.svg", "powertrain/index.html")
 
 
@@ -99,7 +91,6 @@ def made(checkout, measure_mode, write_epochs, run_rules):
     )
     checkout.write("config.yaml", CONFIG)
     checkout.write("schedule.yaml", SCHEDULE)
-    checkout.write("federated.yaml", FEDERATED)
     Path("trace.txt").write_text("\n".join(str(n / 10) for n in range(250)), "utf-8")
     checkout.write("powertrain.yaml", POWERTRAIN)
     keep_sweeps("energy-time-fairness-tx2")
@@ -220,19 +211,6 @@ def test_schedules_have_scores_of_each_solver_and_a_summary(made):
     summary = {row["solver"]: row for row in rows("results/fulcrum/summary.csv")}
     assert set(summary) == set(drawn)
     assert summary["exhaustive"]["loss_pct"] == "0.0"
-
-
-@pytest.mark.usefixtures("made")
-def test_rounds_of_simulated_fleets_have_a_row_for_each_rule():
-    judged = rows("results/federated/rounds.csv")
-    assert len(judged) == 2 * 2 * 2 * len(ROUND_RULES)
-    assert {row["provenance"] for row in judged} == {"simulated"}
-    saved = {r["rule"]: float(r["saved_pct"]) for r in rows("results/federated/summary.csv")}
-    assert saved["maxn"] == 0 < saved["plan"]
-    text = Path("results/figures/twin/federated_timeline.txt").read_text("utf-8")
-    assert "Simulated boards, not measured." in " ".join(text.split())
-    trained = rows("results/federated/trainings_summary.csv")
-    assert {row["rule"] for row in trained} == {"maxn", "plan_once", "plan_again", "oracle"}
 
 
 @pytest.mark.usefixtures("made")
