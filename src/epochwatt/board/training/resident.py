@@ -199,7 +199,7 @@ CPU = Constants(500, 125, 240, engine=20, workspace=0, kept=0, worker=60, margin
 # some 300 MB since, when kernels are loaded as they are needed), onnxruntime issue 4259 (2 GB on a
 # Nano with JetPack 4.4); torch's matrix products reserve 8 MiB a stream and cuDNN as it likes.
 GPU = CPU._replace(engine=800, workspace=128, kept=0.1, margin=0.2)
-OLD_GPU = GPU._replace(engine=2000)
+OLD_GPU = GPU._replace(engine=1400)  # 2 GB with Python and its libraries
 OLD_CUDA = ("nano", "xavier_nx", "agx_xavier")  # ASSUME: JetPack 4 and 5, whose CUDA is older
 SYSTEM_MIB = 1500  # ASSUME: Ubuntu with its desktop; without it 300 to 500
 
