@@ -41,9 +41,9 @@ from epochwatt.prediction.models.times_power import predictors
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Reference
 from epochwatt.prediction.profile.bench import Played, replayed
-from epochwatt.prediction.profile.command import BESIDE
+from epochwatt.prediction.profile.command import BESIDE, METHODS
 from epochwatt.prediction.profile.search import ENDLESS_S, Goal, Profile, search
-from epochwatt.prediction.registry import RECOMMENDED, load_method
+from epochwatt.prediction.registry import load_method
 from epochwatt.prediction.transfer.baselines import preset_places, strongest
 from epochwatt.sweeps.find import find_tables
 from epochwatt.sweeps.mode_table import ModeTable, SweepRow, tables_of
@@ -78,7 +78,7 @@ class Task(NamedTuple):
 def profiled(bench: Played, n_runs: int = N_RUNS) -> Choice:
     """Return what `epochwatt profile` answers."""
     goal = Goal("energy", None, ENDLESS_S, max_runs=n_runs)
-    profile = Profile(bench, goal, load_method(RECOMMENDED), beside=[load_method(BESIDE)])
+    profile = Profile(bench, goal, load_method(METHODS["energy"]), beside=[load_method(BESIDE)])
     search(profile)
     assert profile.best is not None
     return bench.place(profile.best.mode), len(profile.ran)

@@ -257,7 +257,10 @@ def recommend(verify: bool, figure: bool, nvpmodel: bool, **options: Any) -> Non
 @option("--storage NAME", "Storage medium of the data set.")
 @option("--workers N", "Loader workers. Default: 4.", COUNT_OR_0)
 @option("--batch-size N", "Mini-batch size. Default: 16.", COUNT)
-@option("--method NAME", "Prediction method that chooses the modes. Default: stacked.")
+@option(
+    "--method NAME",
+    "Prediction method that chooses the modes. Default: stacked, or utilisation for energy.",
+)
 @click.pass_context
 def profile(context: click.Context, device: str | None, model: str | None, **options: Any) -> int:
     """Find a board's best power mode by running modes (docs/how-to/profile-a-board.md).
@@ -483,7 +486,7 @@ def count(model: str, like: str | None, batch_size: int, task: str, precision: s
     say(count_lines(model, like, batch_size, task, precision))
 
 
-@command("Will a training fit into memory, how long will it take?")
+@command("Say whether a training fits into memory, how long it takes.")
 @option(
     "--model NAME",
     "Network, a row of config/workloads.yaml; or module:function that builds one; or a folder or "

@@ -122,7 +122,7 @@ def _count_or_load(
                 return load_kernel_counts(str(cached)), False
         from epochwatt.counting.count_workload import network_factors, write_workload
     except ModuleNotFoundError:
-        own = {"network": {}} if rows[model].build else {}
+        own: dict[str, object] = {"network": {}} if rows[model].build else {}
         with tempfile.TemporaryDirectory() as folder:
             path = f"{folder}/{model}.json"
             write_kept_counts({"model": model, **own}, path, task, "fp32")

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.counting.kernel_counts import generic_kernel_counts, load_kernel_counts
+from epochwatt.counting.count_workload import count_workload
+from epochwatt.counting.kernel_counts import (
+    generic_kernel_counts,
+    load_kernel_counts,
+    write_kept_counts,
+)
 from epochwatt.errors import ConfigError, RecordError
 
 CONTENT = {
@@ -99,3 +104,17 @@ def test_a_total_that_cannot_be_is_refused(what, wrong):
     totals = dict.fromkeys(("flops", "moved_bytes", "launches", "parameters", "sample_bytes"), 64)
     with pytest.raises(ConfigError, match=f"^{what} of a network is"):
         generic_kernel_counts(**{**totals, what: wrong})
+
+
+@pytest.mark.parametrize("model", ["lenet", "mobilenet", "resnet", "vgg11"])
+def test_counts_that_come_with_the_package_are_those_that_torch_gives(model, tmp_path):
+    write_kept_counts({"model": model}, str(tmp_path / "kept.json"), "train", "fp32")
+    counted = count_workload({"model": model})
+    kept = json.loads((tmp_path / "kept.json").read_text())
+    assert kept | {"torch": ""} == json.loads(json.dumps(counted)) | {"torch": ""}
+
+
+def test_other_counts_want_torch(tmp_path):
+    for factors, task in (({"model": "bert"}, "train"), ({"model": "lenet"}, "infer")):
+        with pytest.raises(ConfigError, match=r"needs torch.*\n  allowed: training in fp32 of"):
+            write_kept_counts(factors, str(tmp_path / "no.json"), task, "fp32")

@@ -9,6 +9,7 @@ fake tensor shows: `temporary_bytes` has the rules.
 import copy
 import functools
 import sys
+import warnings
 import weakref
 from collections import Counter
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
@@ -71,7 +72,7 @@ class Allocated(NamedTuple):
         return max(0, self.peak - known)
 
 
-class _LiveStorages(TorchDispatchMode):  # type: ignore[misc]
+class _LiveStorages(TorchDispatchMode):
     """Counts the bytes of all storages that operators make, while something refers to them."""
 
     def __init__(self, on_gpu: bool) -> None:
@@ -329,7 +330,9 @@ def checkpoint_blocks(network: nn.Module) -> bool:
 
     enable = getattr(network, "gradient_checkpointing_enable", None)
     if enable is not None:
-        enable({"use_reentrant": False})
+        with warnings.catch_warnings():  # transformers 5 has another name for it
+            warnings.simplefilter("ignore", FutureWarning)
+            enable({"use_reentrant": False})
         return True
     blocks = repeated_blocks(network)
     for block in blocks:

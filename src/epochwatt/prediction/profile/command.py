@@ -22,7 +22,9 @@ from epochwatt.sweeps.config import SweepEntry
 from epochwatt.sweeps.other_power import OtherPower
 from epochwatt.sweeps.table import load_sweep
 
-BESIDE = "physical"  # chooses together with it where few runs are allowed
+# Of each objective, the method that benchmarks/profile_replays.py and least_energy.py judge
+METHODS = {"time": RECOMMENDED, "energy": "utilisation"}
+BESIDE = "physical"  # chooses together with that of least energy
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Request:
     storage: str | None = None
     workers: int | None = None
     batch_size: int | None = None
-    method: str = RECOMMENDED
+    method: str | None = None  # None: of `METHODS`
 
     @property
     def goal(self) -> Goal:
@@ -77,9 +79,11 @@ def profile_of(
 
     Raises EpochwattError: a name or number that cannot be, or a board that is not at hand.
     """
-    method, goal = load_method(request.method, root), request.goal
+    goal = request.goal
+    method = load_method(request.method or METHODS[goal.objective], root)
     bench = _board(request, root, say) if request.replay is None else _replayed(request, root)
-    beside = [load_method(BESIDE, root)] if request.method == RECOMMENDED else []
+    is_least_energy = request.method is None and goal.objective == "energy"
+    beside = [load_method(BESIDE, root)] if is_least_energy else []
     return Profile(bench, goal, method, beside=beside)
 
 
