@@ -30,8 +30,10 @@ FOLDER = REPOSITORY / "benchmarks/tables/memory"
 SLOW = {"bert": 4, "convnext_tiny": 8, "swin_t": 8, "vit_b_16": 8, "densenet121": 8}
 SMALL_MIB = 50  # below it one part in a hundred is less than a page of code
 FIXED = {"MALLOC_MMAP_THRESHOLD_": str(MMAP_THRESHOLD)}
-LIMITED = ("lenet", "mobilenet", "resnet18", "resnet50", "ssdlite", "lstm", "squeezenet1_1")
-LIMITED += ("efficientnet_b0", "densenet121", "gpt2")
+LIMITED = (
+    *("squeezenet1_1", "mobilenet", "lenet", "resnet18", "resnet50", "ssdlite", "lstm"),
+    *("efficientnet_b0", "densenet121", "gpt2"),
+)
 
 
 def draw(seed: int = 1, each: int = 1) -> list[dict[str, Any]]:

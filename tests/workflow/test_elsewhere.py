@@ -190,6 +190,7 @@ def test_a_module_of_a_repository_draws_with_the_package_of_the_wheel(deployed):
     deployed.draw()
 
 
+@pytest.mark.slow
 def test_the_small_configuration_runs(fresh):
     """`.test/` holds what Snakemake's catalogue and whoever changes a rule try: about a minute."""
     shutil.copytree(REPOSITORY / ".test/config", fresh.root / ".test/config", symlinks=True)

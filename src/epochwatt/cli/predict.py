@@ -486,7 +486,7 @@ def count(model: str, like: str | None, batch_size: int, task: str, precision: s
     say(count_lines(model, like, batch_size, task, precision))
 
 
-@command("Will a training fit into memory, how long will it take?")
+@command("Say whether a training fits into memory, how long it takes.")
 @option(
     "--model NAME",
     "Network, a row of config/workloads.yaml; or module:function that builds one; or a folder or "

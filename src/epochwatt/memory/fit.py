@@ -188,8 +188,7 @@ def _changes(request: Request, device: Device, is_config: bool) -> Iterator[tupl
     """Yield changes that may save memory, in words, and the request with each."""
     batch_size, workers = request.batch_size, request.num_workers
     if batch_size > 1:
-        half = batch_size // 2
-        yield f"batch size {half}", replace(request, batch_size=half)
+        yield f"batch size {batch_size // 2}", replace(request, batch_size=batch_size // 2)
     if request.task == "train":
         if batch_size > 3 and request.accumulate == 1:
             parts = replace(request, batch_size=batch_size // 4, accumulate=4)

@@ -34,7 +34,7 @@ class Asked(NamedTuple):
     optimiser: str  # its default
     samples: SampleFacts
     # (task, precision) -> kernels of a mini-batch, as `count_workload` returns them
-    count: Callable[[str, str], dict[str, Any]]
+    count_kernels: Callable[[str, str], dict[str, Any]]
     is_config: bool = False  # of transformers
 
 

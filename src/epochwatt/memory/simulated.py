@@ -48,14 +48,20 @@ def simulator(device: str, asked: Asked, root: Path) -> Simulator:
 
     @cache
     def work(task: str, precision: str) -> KernelCounts:
-        return kernel_counts_of(asked.count(task, precision), asked.name)
+        return kernel_counts_of(asked.count_kernels(task, precision), asked.name)
 
     def epoch(request: "Request") -> Epoch:
         counts = work(request.task, request.precision)
         if request.checkpointing:
             counts = _with_second_forward(counts)
-        settings = [usual["storage"], request.num_workers, request.batch_size, usual["power_mode"]]
-        question = Question(device, counts.model, *settings, "off")
+        question = Question(
+            device,
+            counts.model,
+            usual["storage"],
+            request.num_workers,
+            request.batch_size,
+            usual["power_mode"],
+        )
         question = question._replace(
             scale=(request.samples or samples.n_samples) / samples.n_samples
         )

@@ -72,7 +72,7 @@ class Allocated(NamedTuple):
         return max(0, self.peak - known)
 
 
-class _LiveStorages(TorchDispatchMode):  # type: ignore[misc]
+class _LiveStorages(TorchDispatchMode):
     """Counts the bytes of all storages that operators make, while something refers to them."""
 
     def __init__(self, on_gpu: bool) -> None:
