@@ -10,6 +10,7 @@ promises-default.csv and promises-errors.csv; some five minutes of two cores.
 
 import os
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -23,7 +24,7 @@ from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.harness import fastest_within
 from epochwatt.prediction.models.stacked import Stacked
 from epochwatt.prediction.names import POWER, TIME
-from epochwatt.prediction.predictor import Context
+from epochwatt.prediction.predictor import Context, Predictor
 from epochwatt.prediction.profile.bench import Played, replayed
 from epochwatt.prediction.recommend.recommend import AS_EXPECTED, MAX_RISK, safe_mode
 from epochwatt.prediction.registry import RECOMMENDED, load_method
@@ -63,12 +64,12 @@ def answers(name: str) -> pd.DataFrame:
                 places = rng.choice(len(bench.modes), n, replace=False)
                 modes = [Mode(*row) for row in bench.modes[places].tolist()]
                 seen = played.observations(list(played.measure(modes)))
-                fits = [method.fit(seen, Context(target)) for target in (TIME, POWER)]
-                about = {"table": name, "n": n} | errors(bench, places, fits)
+                time, power = (method.fit(seen, Context(target)) for target in (TIME, POWER))
+                about = {"table": name, "n": n} | errors(bench, places, [time, power])
                 for limit_w in np.quantile(bench.power_w, np.linspace(*LIMITS, N_LIMITS)):
                     best = fastest_within(bench.time_s, bench.power_w, np.array([limit_w]))[0]
                     for risk in RISKS:
-                        chosen = safe_mode(*fits, bench.modes, limit_w, risk, safest=True)
+                        chosen = safe_mode(time, power, bench.modes, limit_w, risk, safest=True)
                         mode = Mode(*bench.modes[chosen.place].tolist())
                         unseen, _ = played.unseen(mode)
                         rows.append(
@@ -80,11 +81,12 @@ def answers(name: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def errors(bench: Played, profiled: np.ndarray, fits: list[Stacked]) -> dict[str, float]:
+def errors(bench: Played, profiled: np.ndarray, fits: Sequence[Predictor]) -> dict[str, float]:
     """Return the median error of each method in all other modes, %, by target and method."""
     found = {}
     others = np.setdiff1d(np.arange(len(bench.modes)), profiled)
     for fitted, truth in zip(fits, (bench.time_s, bench.power_w), strict=True):
+        assert isinstance(fitted, Stacked)
         logs = fitted.expected(bench.modes)
         by_method = dict(zip(METHODS, logs, strict=False)) | {RECOMMENDED: fitted.weights @ logs}
         for method, expected in by_method.items():
@@ -110,8 +112,8 @@ def main() -> int:
     found["bin"] = pd.cut(
         found["stated"], EDGES
     )  # above, the safest mode breaks it rather than not
-    risk = found.groupby(["kind", "bin"], observed=True)
-    risk = risk.agg(
+    groups = found.groupby(["kind", "bin"], observed=True)
+    risk = groups.agg(
         answers=("stated", "size"), stated=("stated", "mean"), broken=("broken", "mean")
     )
     risk = risk.reset_index()

@@ -107,12 +107,12 @@ class Stacked(Predictor):
     @classmethod
     def from_json(cls, data: Json) -> "Stacked":
         """Return a predictor from `to_json`."""
-        readers: dict[str, Callable[[Json], Predictor]] = {
-            "utilisation": Utilisation.from_json,
-            "process": GaussianProcess.from_json,
-            "physical": LinearModel.from_json,
+        parts: dict[str, Predictor] = {
+            "utilisation": Utilisation.from_json(data["utilisation"]),
+            "process": GaussianProcess.from_json(data["process"]),
         }
-        parts = {name: read(data[name]) for name, read in readers.items() if name in data}
+        if "physical" in data:
+            parts["physical"] = LinearModel.from_json(data["physical"])
         arrays = {name: np.array(data[name]) for name in data if isinstance(data[name], list)}
         return cls(**{"physical": None, **data, **arrays, **parts})
 
@@ -158,13 +158,15 @@ def _fit(observations: Observations, context: Context) -> Stacked:
     assert isinstance(mixture, Utilisation)
     assert isinstance(process, GaussianProcess)
     of_mixture, sd = mixture.left_out()
-    off, physical = [of_mixture, process.left_out()[0]], None
+    off = [of_mixture, process.left_out()[0]]
+    physical: LinearModel | None = None
     spreads = dict(zip(Mode._fields, np.ptp(means.modes, axis=0), strict=True))
     if len(means.modes) >= LEAST_PHYSICAL and not any(
         spread for part, spread in spreads.items() if part not in PHYSICAL.parts
     ):
-        physical = PHYSICAL.fit(means, context)
-        assert isinstance(physical, LinearModel)
+        fitted = PHYSICAL.fit(means, context)
+        assert isinstance(fitted, LinearModel)
+        physical = fitted
         off.append(off_when_left_out(means, context))
     weights = stack(np.array(off))
     deviations, total = wider(sd, np.array(off), weights), weights @ np.array(off)
