@@ -42,6 +42,7 @@ def mhz(row):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough  # three minutes
 @pytest.mark.alone
 @pytest.mark.usefixtures("python")
 def test_a_real_fleet_is_replanned_and_put_back_and_averages_as_plain_fedavg():
