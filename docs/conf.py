@@ -32,6 +32,7 @@ myst_enable_extensions = ["deflist", "attrs_block", "dollarmath"]
 autodoc_default_options = {"members": True, "show-inheritance": True, "member-order": "bysource"}
 autodoc_typehints = "description"
 autodoc_preserve_defaults = True
+autodoc_mock_imports = ["flwr"]  # an extra that cannot stand beside our tools' versions
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 default_role = "code"  # `x` in a docstring
