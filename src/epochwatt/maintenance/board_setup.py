@@ -181,7 +181,10 @@ def _check_sudoers(path: Path) -> None:
 
 def main(words: list[str]) -> int:
     """Run `setup` or `remove`, print what was done; return the exit status."""
-    is_setup = words[0] == "setup"
+    if words not in (["setup"], ["remove"]):
+        print("usage: board_setup.py setup|remove", file=sys.stderr)
+        return 2
+    is_setup = words == ["setup"]
     try:
         for line in setup_jetson() if is_setup else remove_jetson():
             print(("installed " if is_setup else "removed ") + line)

@@ -55,7 +55,7 @@ def discard_shared(
         if entry.seconds <= left_s:
             chosen.append(entry)
             left_s -= entry.seconds
-    names = _count_shared(shared)
+    names = _shared_were(shared)
     if within_s is not None:
         busy_pct = open_machine(json.loads(shared[0].machine)).busy_pct(LOOK_S)
         if busy_pct is None or busy_pct > BUSY_PCT:
@@ -76,13 +76,13 @@ def discard_shared(
         rest = [entry for entry in shared if entry not in chosen]
         took = duration(sum(entry.seconds for entry in rest))
         lines.append(
-            f"{_count_shared(rest)} measured while others used the machine; to measure again, "
+            f"{_shared_were(rest)} measured while others used the machine; to measure again, "
             f"which takes about {took}: epochwatt discard --shared"
         )
     return lines
 
 
-def _count_shared(shared: list[Shared]) -> str:
+def _shared_were(shared: list[Shared]) -> str:
     """Return the subject of a sentence, such as `2 runs and ceilings were`."""
     n_runs = sum(entry.is_run for entry in shared)
     parts = [counted(n_runs, "runs")] if n_runs else []

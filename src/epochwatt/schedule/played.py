@@ -216,19 +216,19 @@ def measured_rows(folder: str) -> pd.DataFrame:
 
 
 def _percentiles(
-    waited: Numbers, run: Interleaved, rate_per_s: float, max_latency_s: float, kind: str
+    latencies_s: Numbers, run: Interleaved, rate_per_s: float, max_latency_s: float, arrivals: str
 ) -> pd.DataFrame:
-    """Return a frame of the percentiles of the latencies `waited`, s, under a plan."""
+    """Return a row for each of `PERCENTILES`; `run` is of one plan, which callers name."""
     return pd.DataFrame(
         {
             "plan": "",
-            "arrivals": kind,
+            "arrivals": arrivals,
             "rate_per_s": rate_per_s,
             "batch_size": run.batch_size,
             "n_train": run.n_train,
             "max_latency_s": max_latency_s,
             "percentile": np.array(PERCENTILES, object),
-            "latency_s": np.percentile(waited, PERCENTILES),
+            "latency_s": np.percentile(latencies_s, PERCENTILES),
         }
     )
 

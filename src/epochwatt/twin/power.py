@@ -80,7 +80,7 @@ class Parts(NamedTuple):
 
 
 def parts(board: Board, clocks: Clocks, load: Load, p: Values) -> Parts:
-    """Return the power of each part of a module."""
+    """Return the power of each part of a module, W (formulas: docstring of the module)."""
     cpu_v, gpu_v, soc_v = (
         np.interp(mhz, (knee_mhz, limits_mhz[1]), limits_v)
         for mhz, knee_mhz, limits_mhz, limits_v in (
@@ -97,13 +97,14 @@ def parts(board: Board, clocks: Clocks, load: Load, p: Values) -> Parts:
     util, computing = load.gpu_util, np.minimum(load.gpu_computing, load.gpu_util)
     waiting = p["gpu_waiting_share"] * (util - computing)
     gpu_mhz = p["gpu_leak_share"] * board.gpu_mhz[1] + clocks.gpu_mhz * (waiting + computing)
-    memory_w = (
+    # constant, the memory's controller (its constant is of 64 bytes a clock), traffic
+    uncore_w = (
         p[f"{board.power}_soc_w"] * p["soc_factor"],
         1e-3 * p["emc_w_per_ghz_v2"] * board.emc_bytes_per_clock / 64.0 * clocks.emc_mhz * soc_v**2,
         1e-12 * p["memory_pj_per_byte"] * load.bytes_per_s,
     )
     soc_w, io_w, dram_w = (
-        sum(share * watts for share, watts in zip(shares, memory_w, strict=True))
+        sum(share * watts for share, watts in zip(shares, uncore_w, strict=True))
         for shares in SPLIT.values()
     )
     return Parts(

@@ -166,9 +166,9 @@ def _read_fits(path: Path, head: Collection[str], kinds: Collection[str] = ()) -
 
 
 def load_prior_parameters(folder: Path, p: Parameters) -> dict[str, float]:
-    """Return all parameters, fitted without a number of modes or DVFS (`power_mode_fold`).
+    """Return the parameters of the refit that saw no published number of a power mode or of DVFS.
 
-    Errors as of `load_refits`.
+    They are what simulation knows of modes before any is measured. Errors as of `load_refits`.
     """
     refits = load_refits(folder, p, (PRIOR,))
     if POWER_MODES not in refits:

@@ -71,7 +71,7 @@ def open_jtop(kind: str, interval_s: float = 1.0, not_sysfs: Optional[str] = Non
     failed: List[Exception] = []
     given_up = threading.Event()
 
-    def connect() -> None:
+    def connect() -> None:  # in a thread of its own: the library may wait for ever
         client: Any = None
         try:
             module: Any = importlib.import_module("jtop")

@@ -122,14 +122,14 @@ def draw_violins(runs: Sequence[RunData], axes: Axes, job: Job, panel: Panel) ->
 
 
 def draw_counts(runs: Sequence[RunData], axes: Axes, job: Job) -> list[Row]:
-    """Draw the number of epochs in 15 h of each board of one type; return the CSV's rows."""
+    """Draw 15 h over the mean time of all valid epochs, of each board of one type; return rows."""
     rows: list[Row] = []
     for at, run in enumerate(runs):
         number = run.number("e2e_s", "all")
         if number.value is not None:
             number = number._replace(value=HOURS_S / number.value)
         row = csv_row(run, "n_epochs_in_15h", number, "all", epoch=None)
-        # the paper's number is that of each board
+        # printed once for all boards of the type, kept under its first instance
         of_each = mark(job.marks, {**run.factors, "instance": "d1"}, "n_epochs_in_15h", "all")
         plotted = Plotted(row, of_each, job.ink(of_each.id if of_each else ""))
         if plotted.value is not None:

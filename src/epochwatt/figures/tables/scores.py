@@ -35,7 +35,9 @@ def write_page(folder: str, backend: str, path: str) -> None:
         origin=f"{origin([backend])} {', '.join(dict.fromkeys(devices)) or 'no run'}",
         by_construction=len(scores) > 0 and scores.by_construction.eq(TRUE).any(),
         scores=_by_group(scores, score_row),
-        counts=_by_group(counts[counts.is_paper.eq(TRUE)] if len(counts) else counts, counted_row),
+        counts=_by_group(
+            counts[counts.is_paper.eq(TRUE)] if len(counts) else counts, statistics_row
+        ),
     )
     Path(path).write_text(text, "utf-8")
 
@@ -58,8 +60,11 @@ def _by_group(rows: pd.DataFrame, shown: Callable[[Row], Cells]) -> list[dict[st
     return parts
 
 
-def counted_row(row: Row) -> Cells:
-    """Return a row of statistics.csv for people."""
+def statistics_row(row: Row) -> Cells:
+    """Return a row of statistics.csv with one cell for both values: `12 of 40 (15 of 40)`.
+
+    First ours of our total (subsets where they are counted, else predictions), then the paper's.
+    """
     n_total = row.get("n_subsets") or row["n_predictions"]
     total = f" of {n_total}" if n_total else ""
     printed_total = f" of {row['n_published']}" if row.get("n_published") else ""

@@ -36,12 +36,13 @@ def profiled_modes(workload: Workload, method: Method, seed: int) -> Indices:
     Raises PredictionError: the method cannot be fitted to so few modes.
     """
     modes = _first(workload, seed)
+    # areas are measured from the worst corner of the first round
     worst = [column[modes].max(0) for column in (workload.time_s, workload.power_w)]
-    area, n_idle = _area(workload, modes, worst), 0
-    while len(modes) < min(MOST_MODES, len(workload.modes)) and n_idle < PATIENCE:
+    area, n_poor = _area(workload, modes, worst), 0
+    while len(modes) < min(MOST_MODES, len(workload.modes)) and n_poor < PATIENCE:
         modes = np.append(modes, _next(predicted_workload(workload, method, modes), modes))
         before, area = area, _area(workload, modes, worst)
-        n_idle = n_idle + 1 if area <= (1 + LEAST_GAIN) * before else 0
+        n_poor = n_poor + 1 if area <= (1 + LEAST_GAIN) * before else 0
     return modes
 
 
