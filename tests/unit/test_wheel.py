@@ -145,14 +145,10 @@ def test_it_works_on_every_python_that_is_here(wheel, tmp_path, version):
     words = [UV, "pip", "install", "--quiet", "--offline", "--python", python, wheel]
     if subprocess.run(words, check=False, capture_output=True).returncode:
         pytest.skip(f"no numpy for Python {version} in uv's cache")
-    told = []
-    for _ in range(3):
-        done = run([python, "-c", LOOP], tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert done.stderr == ""
-        told.append(json.loads(done.stdout))
-    assert told[0][1:] == [False, True]
-    assert min(seconds for seconds, *_ in told) < 0.05 or os.getloadavg()[0] > 2 * os.cpu_count()
+    done = run([python, "-c", LOOP], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert json.loads(done.stdout)[1:] == [False, True]
     done = run(
         [python, "-m", "epochwatt", "run", "--", python, "-c", "raise SystemExit(3)"], tmp_path
     )

@@ -35,7 +35,7 @@ def test_the_papers_table_the_figures_and_the_claims_do_not_contradict_each_othe
     claims = {c.claim: c for c in read_claims_table(str(made / "results/claims.csv"))}
     assert claims["T5.1.7b"].status == "does_not_hold"
     ours = {row.id: row.ours for row in rows(made)}
-    assert ours["RS5.1.7-05"].replace("\u2212", "-") in claims["T5.1.7b"].in_words
+    assert ours["RS5.1.7-03"].replace("\u2212", "-") in claims["T5.1.7b"].in_words
     assert ours["RS5.1.4-03"].replace("\u2212", "-") in claims["T5.1.4c"].in_words
     drawn = [row for row in rows(made) if row.section in ("5.1.3", "5.1.4", "5.1.7")]
     assert {row.id[0] for row in drawn if row.figures} == {"R", "S"}
@@ -68,8 +68,6 @@ def test_a_number_that_differs_is_found(made):
     here = re.search(r"-1\d\.\d+", line)[0]
     with changed(table, lambda text: text.replace(here, f"{float(here) - 2}")):
         assert any("RS5.1.7-04" in text for text in contradicting(page, made))
-    pattern = r": -3\d\.\d+ % near -38.9 %"
-    with changed(
-        made / "results/claims.csv", lambda t: re.sub(pattern, ": -28.4 % near -38.9 %", t)
-    ):
+    pattern, other = r": [\d.]+ % near 4.7 %", ": 9.4 % near 4.7 %"
+    with changed(made / "results/claims.csv", lambda text: re.sub(pattern, other, text)):
         assert any("T5.1.7b" in text for text in contradicting(page, made))

@@ -97,7 +97,8 @@ def minibatch_groups(record: EpochRecord) -> tuple[dict[str, Numbers], bool]:
     durations_s = times_s.sum(axis=1)
     placed = stall_times(meta, record.minibatch_s)
     if placed is None:  # one after another, in proportion
-        ends_s = np.cumsum(durations_s) * meta["e2e_s"] / durations_s.sum()
+        shares = np.cumsum(durations_s) / (durations_s.sum() or 1.0)  # a record may say 0
+        ends_s = meta["e2e_s"] * shares
         starts_s = np.append(0.0, ends_s[:-1])
     else:
         starts_s = placed[0] - meta["t_start_mono_s"]

@@ -175,6 +175,7 @@ COVERED["simulate_run"] = modules_behind("epochwatt.twin.__main__")  # its comma
 # what is made of simulated boards or held against them, so it depends on the simulator
 SIMULATED = {
     *("simulate_run", "simulate_idle", "simulate_sweep", "check_claims", "score_predictions"),
+    "simulate_rounds",  # of fleets of simulated boards
     "simulate_schedules",  # the tables of config/schedule.yaml, all of a simulated board
     *("validate_twin", "simulate_ceilings"),
     "tabulate_setup",  # Table 1 shows what they are made of
@@ -184,7 +185,10 @@ MODES |= {"score_sweep", "judge_transfer", "learn_schedules", "score_schedules"}
 MODES |= {"play_schedules", "replan_schedules"}
 NETWORKS = {"make_dataset", "count_workload", "count_work"}  # write its data; count its networks
 CONFIGURED = {"count_workload", "count_work", "collect_powertrain"}
-NETWORKS |= {"simulate_schedules"}  # makes its sweeps itself, with all that a sweep checks
+NETWORKS |= {
+    "simulate_schedules",
+    "simulate_rounds",
+}  # makes its sweeps itself, with all that a sweep checks
 NETWORKS |= {"replan_schedules", "play_schedules"}  # by the interleaver's own rule and traces
 EDITED = [
     (".".join(path.relative_to(REPOSITORY / "src").with_suffix("").parts), rules)

@@ -98,6 +98,8 @@ def test_the_command_says_by_its_status_whether_it_fits(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough  # what others use of the machine's memory moves it
+@pytest.mark.alone
 def test_within_a_control_group_the_named_mini_batch_trains_and_a_larger_one_is_killed():
     case = {"network": "squeezenet1_1", "optimiser": "sgd"}
     try:

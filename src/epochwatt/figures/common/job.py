@@ -284,5 +284,6 @@ class Job:
             return ""
         if self.backend != TWIN:
             return "; black: published"
-        filled = "; filled: used in the fit" if True in seen else ""
-        return filled + ("; open: not" if False in seen else "")
+        if seen == {True, False}:
+            return "; published marks: filled where the fit used them, else open"
+        return f"; published marks: {paper.SEEN[seen.pop()]}"

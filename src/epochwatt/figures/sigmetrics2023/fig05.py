@@ -236,7 +236,11 @@ def handles_of(spreads: Sequence[Related], job: Job, *, counts: bool) -> list[Ar
         Line2D([], [], color=grey, marker="_", label=label, **SPREAD_LINE),
     ]
     for spread in spreads:
-        look = {"color": black, "linestyle": spread.linestyle, "label": "published spread"}
+        look = {
+            "color": black,
+            "linestyle": spread.linestyle,
+            "label": "published spread, drawn from our lowest",
+        }
         entries.append(Line2D([], [], **look, **SPREAD_LINE))
     if counts:
         entries.append(Line2D([], [], color=grey, label="epochs in 15 h", **DOT))

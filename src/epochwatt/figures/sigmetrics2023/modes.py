@@ -9,7 +9,7 @@ from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.runs import RunData
 
 STRONGEST = ("max", "MAXN")
-PALE_NOTE = "; g: MAXN; pale: of LeNet-5 alone"
+PALE_NOTE = "; g: MAXN; pale: of LeNet-5 alone, not in the front"
 
 Modes = dict[str, Sequence[str]]  # network -> power modes that the paper compares
 

@@ -169,7 +169,7 @@ def draw_point(point: Point, field: Axes, marker: Marker, colour: str, job: Job)
     """Draw a mode: pale where it is not compared."""
     if point.place is None:
         return
-    shade, zorder = (colour, 3.0) if point.is_compared else (style.pale(colour), 2.5)
+    shade, zorder = (colour, 3.0) if point.is_compared else (style.pale(colour), 2.8)
     draw_whisker(field, point.place[0], point.e2e, job)
     field.plot(*point.place, zorder=zorder, **_look(marker, shade))
 

@@ -13,6 +13,7 @@ from epochwatt.board.training.observation import has_stopped, noticed_stops
 # it lets it go on.
 STOPPED = """
 import json, os, signal, subprocess, sys
+from torch.utils.data import get_worker_info
 from epochwatt.board.device.machine import open_machine
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.training import workloads
@@ -22,7 +23,8 @@ os.setsid()
 known = workloads.WORKLOADS["lenet"]
 mark = receipt + ".stopped"
 def stop_once(raw):
-    if target != "nobody" and not os.path.exists(mark):
+    is_there = (get_worker_info() is None) == (target != "worker")  # of the epoch, not before it
+    if target != "nobody" and is_there and not os.path.exists(mark):
         open(mark, "w").close()
         pid = -os.getpgid(0) if target == "group" else os.getpid()
         code = "import os, time; time.sleep(0.4); os.kill({}, {:d})".format(pid, signal.SIGCONT)
