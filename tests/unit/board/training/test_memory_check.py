@@ -19,11 +19,12 @@ def test_a_session_refuses_a_run_and_names_the_batch_size_that_fits(
     folder, factors, data_root, machine, monkeypatch
 ):
     with_free(monkeypatch, 40)
+    monkeypatch.setattr(memory_check, "has_libraries", lambda _: False)  # other tests load them
     factors = {**factors, "batch_size": 4096, "num_workers": 0}
     with pytest.raises(TrainingError, match="does not fit into memory") as caught:
         Session(folder, factors, data_root, machine, {})
     allowed = int(caught.value.allowed.split()[-1])
-    assert 1 <= allowed < 4096
+    assert 8 < allowed < 4096
     assert "check_memory: false" in caught.value.do
     check_memory({**factors, "batch_size": allowed}, WORKLOADS["lenet"], machine, on_gpu=False)
     machine.settings["check_memory"] = False
