@@ -34,7 +34,7 @@ import psutil
 
 from benchmarks.environments import environment
 from benchmarks.results import REPOSITORY, Result, Row, at_most, median_interval
-from benchmarks.synthetic import SyntheticSource
+from benchmarks.synthetic import SyntheticSource, make_counter
 from epochwatt.board.telemetry.process import die_with_parent
 from epochwatt.errors import EpochwattError
 
@@ -134,15 +134,9 @@ def peer_table(tools: dict[str, Any]) -> pd.DataFrame:
 @contextlib.contextmanager
 def counter(folder: Path) -> Iterator[Path]:
     """Give a folder in the place of /sys/class whose counter is driven while the block runs."""
-    zone = folder / "powercap/intel-rapl/intel-rapl:0"
-    zone.mkdir(parents=True)
-    (zone / "name").write_text("package-0\n")
-    (zone / "max_energy_range_uj").write_text("999999999999\n")
-    (zone / "energy_uj").write_text("100000000000\n")
-    (zone.parent / "subsystem").symlink_to("..")
-    (zone.parents[1] / zone.name).symlink_to(zone.relative_to(zone.parents[1]))
+    energy_uj = make_counter(folder)
     writer = multiprocessing.get_context("fork").Process(
-        target=_count, args=(zone / "energy_uj",), daemon=True
+        target=_count, args=(energy_uj,), daemon=True
     )
     os.sched_setaffinity(0, CORES[1:] or CORES)
     writer.start()

@@ -20,6 +20,7 @@ import yaml
 
 from benchmarks.federated import quotas, training
 from benchmarks.federated.quotas import Group, power_w
+from benchmarks.synthetic import make_counter
 
 APP = Path(__file__).parent / "app"
 BIN = Path(sys.executable).parent
@@ -44,14 +45,8 @@ class Board:
         (self.folder / "group").write_text(str(group.path))
         (self.folder / "throttled").write_text("0")
         (self.folder / "speed").write_text(str(speed))
-        zone = self.folder / "class/powercap/intel-rapl/intel-rapl:0"
-        zone.mkdir(parents=True)
-        (zone / "name").write_text("package-0\n")
-        (zone / "max_energy_range_uj").write_text("999999999999\n")
-        (zone / "energy_uj").write_text("100000000000\n")
-        (zone.parent / "subsystem").symlink_to("..")
-        (zone.parents[1] / zone.name).symlink_to(zone.relative_to(zone.parents[1]))
-        self._counter = (zone / "energy_uj").open("r+b", buffering=0)
+        energy_uj = make_counter(self.folder / "class")
+        self._counter = energy_uj.open("r+b", buffering=0)
         self.energy_j = 0.0
 
     def count(self, seconds: float) -> None:

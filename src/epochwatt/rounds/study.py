@@ -363,7 +363,8 @@ def _plan_from_few(
 def _oracle(fleet: DrawnFleet, study: FederatedStudy, known: Sequence[Known], *_: Any) -> Choice:
     """Return the plan of one who knows how each fit will vary."""
     knowing = replace(fleet, slower=fleet.slower * fleet.varied, spread=0.0)
-    clients, of_boards = knowing.clients(fleet.of_kinds(known)), fleet.of_kinds(known)
+    of_boards = fleet.of_kinds(known)
+    clients = knowing.clients(of_boards)
     latest_s = max(float(client.end_s().min()) for client in clients)
     chosen = plan_round(clients, "energy", latest_s).choices
     return _all(np.array([k.rows[c] for k, c in zip(of_boards, chosen, strict=True)]))
