@@ -63,7 +63,7 @@ def cells_of(part, title):
 
 def test_head_says_where_how_many_and_how_long_and_what_does_not_count(summary):
     lines, _ = summary([{}, {}], [{}, {}])
-    assert lines[0] == "Measured on host/local: 2 runs, 4 epochs, 16 s of training."
+    assert lines[0] == "Measured on this machine: 2 runs, 4 epochs, 16 s of training."
     assert NO_POWER in lines
     lines, _ = summary([{}, {"e2e_s": 72_000.0}])
     assert lines[0].endswith("2 epochs, 20 h of training.")
@@ -103,7 +103,7 @@ def test_what_is_simulated_or_fake_has_a_part_of_its_own(summary):
     lines, (measured, simulated) = summary(
         [{}, {}], [{}, {"e2e_s": 2.0}], factors=[{}, TWIN], findings=findings
     )
-    assert "Simulated, not measured: host/local: 1 run, 2 epochs, 6 s of training." in lines
+    assert "Simulated, not measured: this machine: 1 run, 2 epochs, 6 s of training." in lines
     assert [p.title for p in (measured, simulated)] == ["Measured", "Simulated, not measured"]
     assert [cells_of(p, WHERE)[0][4:6] for p in (measured, simulated)] == [["1", "4"], ["1", "2"]]
     assert "1 of 1 take-away holds as simulated" in " ".join(simulated.head)
@@ -112,7 +112,7 @@ def test_what_is_simulated_or_fake_has_a_part_of_its_own(summary):
         lines, _ = summary(*runs, factors=factors)
         assert lines[0] == NOTHING
     lines, (part,) = summary([{}, {}], factors=[{"backend": "fake"}])
-    assert lines[0].startswith("Not measured, from a fake board: host/local: 1 run,")
+    assert lines[0].startswith("Not measured, from a fake board: this machine: 1 run,")
     assert part.title == "Fake boards, not measured"
 
 

@@ -41,9 +41,11 @@ def test_runs_have_typed_factors_one_backend_and_the_reason_of_those_that_are_go
 def test_note_says_where_from_which_boards_and_how_many_epochs(made_up, gone):
     paths = [made_up(), made_up({}, INVALID, instance="d2"), made_up(device="nano")]
     assert note(read_runs(paths, [gone()]), ["a-study"]) == (
-        "simulated, not measured: agx/d1+d2, nano/d1; 3 runs, 6 epochs, "
+        "simulated, not measured: agx, nano, 1 to 2 boards each; 3 runs of lenet, 6 epochs, "
         "1 not valid and left out; lacks a-study"
     )
+    two = note(read_runs([paths[0], made_up(model="resnet")], []), titles={"agx": "AGX Xavier"})
+    assert two == "simulated, not measured: AGX Xavier; 2 runs, 4 epochs"
     assert note(read_runs([], [gone()])) == "no epochs"
 
 

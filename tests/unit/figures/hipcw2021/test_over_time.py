@@ -15,6 +15,7 @@ from epochwatt.figures.common.runs import read_runs
 from epochwatt.figures.common.series import series
 from epochwatt.figures.draw_figure import draw_figure
 from epochwatt.figures.hipcw2021.over_time import (
+    IMPLIED_BY,
     READS,
     STALLS,
     WITH_STARTS,
@@ -134,7 +135,8 @@ def test_published_times_of_an_epoch_imply_the_stall_of_a_minibatch(
     draw_figure(job)
     told = numbers(panel, "quantity", "value", "implied_by")
     assert told[-1] == (f"{STALL}_implied", str(1e3 * stall_s / 2), words_)
-    assert f"implied by the published {words_}" in words(job, panel)
+    words_, used = words_.split(", ")
+    assert f"{IMPLIED_BY[words_]}, {used}" in words(job, panel)
 
 
 RANGE = "lowest to highest in it"

@@ -90,7 +90,7 @@ def test_picture_has_a_field_for_each_network_the_papers_units_and_its_numbers(r
     job = job_of("fig08", *runs(), *runs("resnet", costs, **PAPER))
     draw_figure(job)
     texts = words(job, "fig08")
-    assert texts.count("energy, the papers' sum (mWh)") == 2
+    assert texts.count("energy (mWh)") == 2
     assert texts.count("epoch time, epochs 1+ (s)") == 1
     assert "spread, a, e: ≈6 %, here 10 %" in texts
     assert "published" in texts

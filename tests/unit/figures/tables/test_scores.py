@@ -97,7 +97,7 @@ def test_every_method_of_the_table_is_drawn(drawn):
     pairs = [(t, m) for t in ("time_s", "power_w") for m in ("paper", "mine")]
     rows = [(0, "agx", *p, from_, 3.0, 9.0) for p in pairs for from_ in (EVERY, "designed: a b")]
     text, table = drawn(*rows)
-    for words in (">paper<", ">mine<", "simulated, not measured: agx"):
+    for words in (">the paper's regression<", ">mine<", "simulated, not measured: Jetson AGX"):
         assert words in text
     assert "by construction" not in text
     assert [(row["target"], row["method"]) for row in table] == pairs
