@@ -46,7 +46,7 @@ FEW_RUNS = 20  # up to so many have a row each; results/tables/runs.csv has them
 # of the text for the terminal; the page has all of it
 WIDTH, MOST_LINES = 100, 22
 MOST_ROWS, MOST_NOTES = 6, 2
-SETTING_WIDTH = 30
+SETTING_WIDTH = 32  # of a run, and of its data
 MORE = "more on the page: results/index.html"
 
 Row = Mapping[str, object]  # title of a column -> its text, or bars
@@ -229,7 +229,7 @@ def _fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[dict[s
         row = {"unit": f"{run['device']}/{run['instance']}"} if has_units else {}
         row |= {
             "network": named["model"],
-            "data": named["data"],
+            "data": textwrap.shorten(named["data"], SETTING_WIDTH, placeholder=" ..."),
             "runs": str(len(group)),
             "fastest": textwrap.shorten(_terse(run), SETTING_WIDTH, placeholder=" ..."),
             "epoch s": f"{run['e2e_s']:.2f}",
