@@ -59,7 +59,7 @@ CEILINGS = {
     "launch": (("launches_pct",), "compute: launches"),
     "arithmetic": (("arithmetic_pct",), "compute: arithmetic"),
     "bandwidth": (("memory_pct",), "compute: memory"),
-    "below": (("below_the_roof_pct",), "compute: below the roof"),
+    "below": (("below_the_roof_pct",), "compute: slower than the ceilings allow"),
     "overhead": (("overhead_pct",), ""),
 }
 # of a sensor that does not see the whole board
@@ -146,7 +146,7 @@ class Machine:
         ]
         key = dict(KEY)
         if is_explained:
-            shown.append(Column("why", "by its ceilings", "why"))
+            shown.append(Column("why", "against its ceilings: the best rates measured here", "why"))
             key |= {name: words for name, (_, words) in CEILINGS.items() if words}
         key |= dict(ENERGY[part] for part in parts.part.unique())
         counts = self.n_shared.reindex(rows.run).dropna()

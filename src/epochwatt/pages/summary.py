@@ -46,7 +46,7 @@ FEW_RUNS = 20  # up to so many have a row each; results/tables/runs.csv has them
 # of the text for the terminal; the page has all of it
 WIDTH, MOST_LINES = 100, 22
 MOST_ROWS, MOST_NOTES = 6, 2
-SETTING_WIDTH = 32  # of a run, and of its data
+SETTING_WIDTH = 30  # of a run, and of its data
 MORE = "more on the page: results/index.html"
 
 Row = Mapping[str, object]  # title of a column -> its text, or bars
