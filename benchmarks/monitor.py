@@ -2,11 +2,11 @@
 
 On one core the same network is trained with a tool and without. `EpochMonitor`'s loop trains a bare
 mini-batch after each of its own; medians are compared, and the CPU time of its processes is told
-beside; a loop without a tool, compared in the same way, says how exact that is. Other tools, whose threads cannot be stopped alone, run beside a bare loop in a process of
-its own, in short turns: in the bare ones all that runs for the tool is stopped (SIGSTOP), so the
-others hold all that it costs. There the CPU time of all processes is compared, which a neighbour on
-the machine disturbs half as much as the time that passes. What is done at the begin and at the end
-of an epoch is told apart.
+beside; a loop without a tool, compared in the same way, says how exact that is. Other tools, whose
+threads cannot be stopped alone, run beside a bare loop in a process of its own, in short turns: in
+the bare ones all that runs for the tool is stopped (SIGSTOP), so the others hold all that it costs.
+There the CPU time of all processes is compared, which a neighbour on the machine disturbs half as
+much as the time that passes. What is done at the begin and at the end of an epoch is told apart.
 
 Tools read the energy counter of a made-up processor (RAPL) of a known power; a mount namespace puts
 it over /sys/class for them alone.
