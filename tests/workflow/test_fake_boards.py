@@ -128,14 +128,6 @@ def agx(shop) -> BoardCheckout:
     return checkout
 
 
-@thorough
-def test_chains_of_different_runs_never_interleave(agx):
-    agx.study([in_modes(agx, 1, num_workers=[0, 1])], epochs=2)
-    with agx.living():
-        agx.make("runs")
-    assert in_order(agx, "num_workers") == ["0", "0", "1", "1"]
-
-
 @pytest.mark.parametrize(
     "how", [signal.SIGKILL, pytest.param(signal.SIGHUP, marks=pytest.mark.thorough)]
 )
@@ -227,35 +219,6 @@ def test_board_measures_with_an_interpreter_of_its_own(shop):
     assert checkout.board.snapshot() == before
 
 
-@thorough
-def test_two_studies_of_a_paper_are_drawn_and_what_the_figures_lack_is_said(shop, agx):
-    """`--profile jetson figures` neither fails nor measures for the figures that lack runs."""
-    agx.set_device(storage={"ssd": {"title": "the disk", "root": "data"}})
-    for name in ("studies", "plotting"):
-        shutil.copy(REPOSITORY / f"config/{name}.yaml", agx.root / f"config/{name}.yaml")
-    studies = agx.read_yaml("config/studies.yaml")
-    told = {"title": "t", "setup": "sigmetrics2023", "backend": "jetson", "device": "agx"}
-    with_workers = {"num_workers": [0, 4], "power_mode": "g"}
-    for name, factors in (
-        ("sigmetrics-pipeline", with_workers),
-        ("sigmetrics-batch-size", {"num_workers": 0, "batch_size": [64, 128], "power_mode": "g"}),
-    ):
-        studies[name] = {**told, "epochs": 2, "sweep": [block(**factors)]}
-    agx.write_yaml("config/studies.yaml", studies)
-    agx.write_yaml(
-        "config/config.yaml", {"studies": ["sigmetrics-pipeline", "sigmetrics-batch-size"]}
-    )
-    shop.provide_data(agx)
-    with agx.living():
-        outcome = agx.make("figures")
-    drawn = [job for job in outcome.jobs if job.startswith("plot_")]
-    assert drawn == ["plot_fig02 fake", "plot_fig03 fake", "plot_fig04 fake"]
-    assert (agx.root / "results/figures/fake/fig04a.svg").exists()
-    assert "drawn in part, fake: fig03 (no run of sigmetrics-storage)" in outcome.text
-    assert "not drawn, fake: fig05 (no run of sigmetrics-variability-agx" in outcome.text
-    assert "fig03 (no run of sigmetrics-storage)" in agx.epochwatt("plan").text
-
-
 def test_root_is_refused_and_a_run_of_another_unit_left_alone(agx):
     agx.set_device(units={"d1": "some-other-board"})
     plan = agx.epochwatt("plan").text
@@ -310,13 +273,3 @@ def test_idle_power_is_measured_once_per_mode(agx):
     assert 1.0 < float(row["power_w"]) < 60.0
     shutil.rmtree(agx.root / "results")
     assert "measured before" in agx.make("idle_power").text
-
-
-@thorough
-def test_profile_works_by_name_once_it_is_linked(agx, tmp_path):
-    folder = tmp_path / "snakemake"
-    folder.mkdir()
-    (folder / "jetson").symlink_to(agx.root / "profiles/jetson")
-    agx.environment["XDG_CONFIG_HOME"] = str(tmp_path)
-    agx.profile = "jetson"
-    assert "train_epoch" in agx.make("--dry-run").text

@@ -5,12 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_up import FACTORS
 
 from epochwatt.board.telemetry.rails import TOTALS, ModulePower
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.errors import EpochwattError
-from epochwatt.twin import run
 from epochwatt.twin.boards import number
 from epochwatt.twin.epoch import epoch
 from epochwatt.twin.run import read_sensors, setting_of, simulate, timeline
@@ -39,14 +37,6 @@ def plain(epochs):
 
 
 # -- the same run is the same ----------------------------------------------------------------------
-
-
-def test_seeds_are_those_of_the_first_simulations():
-    """A factor that is added later must not change simulated numbers: name it in `YOUNGER`."""
-    assert run._seeds(FACTORS)[:6] == [178, 238, 190, 21, 124, 195]
-    later = {"task": "train", "precision": "fp32", "compile": "off", "container": "none"}
-    assert run._seeds({**FACTORS, **later}) == run._seeds(FACTORS)
-    assert run._seeds({**FACTORS, "imported": "logs"})[:6] != [178, 238, 190, 21, 124, 195]
 
 
 def test_same_factors_give_the_same_epochs_in_whatever_order(twin, factors_of):
