@@ -1,6 +1,5 @@
 """The report in a real browser without a network: every page is clicked open and loads nothing."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,14 +60,6 @@ def test_first_page_shows_the_graph_of_the_rules_and_statistics_their_times(page
     assert colours_drawn(page) > 3
     click(page, "Workflow")
     assert colours_drawn(page) > 3
-
-
-def test_tables_are_in_the_report_whole(page):
-    open_list(page, "Tables")
-    for shows, name in (("all epochs", "epochs.csv"), ("statistics per run", "runs.csv")):
-        link = row_of(page, shows).locator("a").first
-        assert link.get_attribute("download") == name
-        assert re.match(r"data:text/csv[^,]*,.{100}", link.get_attribute("href"))
 
 
 def test_every_figure_is_listed_and_one_is_drawn_and_says_what_is_seen(page):

@@ -146,7 +146,7 @@ class Machine:
         ]
         key = dict(KEY)
         if is_explained:
-            shown.append(Column("why", "against its ceilings: the best rates measured here", "why"))
+            shown.append(Column("why", "against its best rates (ceilings)", "why"))
             key |= {name: words for name, (_, words) in CEILINGS.items() if words}
         key |= dict(ENERGY[part] for part in parts.part.unique())
         counts = self.n_shared.reindex(rows.run).dropna()

@@ -108,28 +108,3 @@ def test_all_text_is_readable(figure, what, draw, run, gone):
     missing = [gone(**factors) for factors in GONE.get(what, ())]
     runs = [run(**factors) for factors in RUNS[what]]
     assert_readable(draw(figure, *runs, missing=missing, records=defaultdict(str)))
-
-
-@pytest.mark.parametrize("backend", ["host", "jetson"])
-def test_figure_2_without_power(draw, made_up, backend):
-    about = {"backend": backend, "device": "host", "instance": "local"}
-    runs = [
-        made_up(model=model, batch_size=size, num_workers=w, **about)
-        for model, size in (("lenet", 16), ("lenet", 32), ("mobilenet", 8))
-        for w in (0, 1, 2)
-    ]
-    assert_readable(draw("fig02", *runs, backend=backend))
-
-
-@pytest.mark.parametrize("scope", ["socket", "module"])
-def test_figure_7(draw, tmp_path, scope):
-    head = "backend,device,instance,power_mode,dvfs,state,power_scope,power_w\n"
-    states = ("i", "ii", "iii", "iv") if scope == "socket" else ("i",)
-    rows = [
-        f"twin,{device},d1,{mode},,{state},{scope},{5.0 + n}\n"
-        for device, mode in MODES.items()
-        for n, state in enumerate(states)
-        if (device, state) != ("orin", "iv")
-    ]
-    (tmp_path / "idle.csv").write_text(head + "".join(rows), encoding="utf-8")
-    assert_readable(draw("fig07", idle=str(tmp_path / "idle.csv")))
