@@ -66,21 +66,19 @@ class Client:
 
 
 class ThorClient(Client):
-    """A client of 7.2.2 on AGX Thor: what its service makes of these sensors, without root.
+    """A client of 7.2.2 on AGX Thor; 7.2.0 does not know an INA238, so VIN is missing.
 
-    SOURCE: rbonghi/jetson_stats pull request 900 (VIN), 7.2.2: core/power.py, gpu.py, memory.py.
+    SOURCE: what core/power.py of rbonghi/jetson_stats 7.2.2 returned for the files of our fake Thor;
+    its thor_gpu.py and memory.py.
     """
 
     def __init__(self, *without):
         super().__init__()
         mw = {"VDD_GPU": 5956, "VDD_CPU_SOC_MSS": 7148, "VIN_SYS_5V0": 6807}
-        vin = {"type": "INA238", "volt": 12018, "curr": 2124, "power": 25530, "name": "VIN"}
-        self.power = {
-            "rail": {label: {**rail(power), "type": "INA3221"} for label, power in mw.items()},
-            "tot": {**vin, "avg": 25530, "online": True},
-        }
-        if "VIN" in without:  # 7.2.0, which does not know an INA238
-            self.power["tot"] = {"volt": 0, "curr": 0, "power": sum(mw.values()), "avg": 0}
+        self.power["rail"] = {label: rail(power) for label, power in mw.items()}
+        self.power["tot"] = {"power": sum(mw.values()), "avg": 1}
+        if "VIN" not in without:
+            self.power["tot"] = {**rail(25530), "name": "VIN"}
         clocks = {"governor": "nvhost_podgov", "cur": 314000, "max": 1575000, "min": 54000}
         self.gpu = {
             "Thor": {
