@@ -167,7 +167,8 @@ def _headline(epochs: pd.DataFrame, means: pd.DataFrame) -> list[str]:
             "first one, which means leave out; give the study two or more `epochs`."
         )
     seldom = epochs["flags"].str.contains("power_sampling_regular") & epochs.backend.ne(TWIN)
-    wide = epochs[seldom & epochs.power_scope.eq("module") & epochs.energy_error_pct.gt(WIDE_PCT)]
+    seldom &= epochs.power_scope.isin(["module", "board"])
+    wide = epochs[seldom & epochs.energy_error_pct.gt(WIDE_PCT)]
     if not wide.empty:
         lines.append(
             f"The energy of {counted(len(wide), 'epochs')} is known to "

@@ -5,7 +5,8 @@ public, simulated, or a few modes of them from which all others are predicted.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -23,6 +24,7 @@ from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Context
 from epochwatt.prediction.registry import RECOMMENDED, load_method
+from epochwatt.rounds.law import Measured, learned_client
 from epochwatt.rounds.plan import Client, Numbers
 from epochwatt.study.devices import Devices
 from epochwatt.study.validation import validated
@@ -32,6 +34,7 @@ from epochwatt.sweeps.grids import grid_modes, steps_of_kind
 from epochwatt.sweeps.mode_table import ModeTable, tables_of
 from epochwatt.sweeps.modes import SweepFacts, mode_rows
 from epochwatt.sweeps.table import load_sweep
+from epochwatt.tables import Cells, read_cells
 from epochwatt.twin.boards import Clocks
 from epochwatt.twin.network import COUNTS, network_of
 from epochwatt.twin.power import idle_w
@@ -44,6 +47,7 @@ BATCH_SIZE = 16  # of a simulated board
 LEVELS = 9  # of the number of mini-batches, where it may be chosen
 IDLE_STATES = {"pinned": "logging_off_dvfs_off", "governed": "logging_off_dvfs_on"}
 MHZ_WITHIN = 0.02  # a clock that is named stands for a step this near
+LOGGED = {"round", "board", "mode", "fit_s", "end_s", "planned_fit_s", "energy_j", "flags"}
 
 
 GridOf = Annotated[
@@ -113,6 +117,10 @@ class Fleet(BaseModel):
     engine_s: NotNegative = Field(
         0.0, description="the engine's own time in a round, without fits and transfers, s"
     )
+    rounds: str | None = Field(
+        None,
+        description="log of measured rounds, as `PlannedRounds` writes it: it corrects the tables",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +134,8 @@ class Member:
     minibatches: tuple[int, ...]  # that it trains in an epoch, of each choice
     provenance: str  # of its table
     n_profiled: int | None = None  # modes that all others are predicted from
+    n_fits: int = 0  # measured ones that correct its table
+    slower: float = 1.0  # times that they took as long as the table says
 
 
 def load_fleet(path: Path) -> Fleet:
@@ -165,9 +175,78 @@ def members_of(fleet: Fleet, root: Path = Path()) -> list[Member]:
     """Return the boards of a fleet with their choices, a row for each mode and amount of training.
 
     Raises ConfigError: a board without a table, or with several; a mode that it lacks; power that
-    is not known; no mode within its limit of power.
+    is not known; no mode within its limit of power; a log of other rounds.
     """
-    return [_member(entry, fleet, root) for entry in fleet.boards]
+    members = [_member(entry, fleet, root) for entry in fleet.boards]
+    return members if fleet.rounds is None else _corrected(members, fleet.rounds)
+
+
+def _corrected(members: list[Member], path: str) -> list[Member]:
+    """Return boards as the fits of a log of rounds correct their tables (`law.learned_client`).
+
+    Fits in the mode a board was found in do not count: they have none. Of boards that are alike,
+    the one in the middle counts. How far fits were from what was planned is at least their spread.
+    """
+    fits: dict[str, list[Cells]] = {}
+    rows = read_cells(path)
+    if rows and (lacking := LOGGED - rows[0].keys()):
+        raise ConfigError(
+            f"it is no log of rounds: it has no column {', '.join(sorted(lacking))}",
+            where=path,
+            do="name the file that PlannedRounds has written",
+        )
+    for row in rows:
+        if row["mode"] and row["fit_s"] and "mode_not_met" not in row["flags"].split():
+            fits.setdefault(row["board"], []).append(row)
+    if not fits.keys() & {member.client.name for member in members}:
+        raise ConfigError(
+            "no fit of a board of this fleet, in a mode that was planned",
+            where=path,
+            found=f"{len(rows)} rows, fits of {', '.join(fits) or 'no board'}",
+            do="leave `rounds` out until there are some",
+        )
+    return [_learned(member, fits.get(member.client.name, []), path) for member in members]
+
+
+def _learned(member: Member, fits: Sequence[Cells], path: str) -> Member:
+    if not fits:
+        return member
+    client, choices = member.client, dict[str, list[int]]()
+    for k, mode in enumerate(member.modes):
+        choices.setdefault(mode.of_parts(member.parts), []).append(k)
+    measured: dict[str, list[Measured]] = {}  # of each node
+    for row in fits:
+        if row["mode"] not in choices:
+            raise ConfigError(
+                f"board {client.name} has no mode {row['mode']}",
+                where=f"{path}: round {row['round']}",
+                found=f"{len(choices)} modes, such as {next(iter(choices))}",
+                do="give it the table, grid and modes that those rounds were planned with",
+            )
+        trained = float(row.get("samples") or 0)  # older logs do not say
+        k = min(choices[row["mode"]], key=lambda k: abs(client.n_samples[k] - trained))
+        scale = client.n_samples[k] / trained if trained else 1.0
+        fit_s = scale * float(row["fit_s"])
+        around_s = float(row["end_s"]) - float(row["fit_s"]) if row["end_s"] else client.around_s
+        fit_j = scale * float(row["energy_j"]) if row["energy_j"] else None
+        ended = Measured(k, fit_s, fit_s + around_s, fit_j)
+        measured.setdefault(row.get("node", ""), []).append(ended)
+    nodes = sorted((learned_client(client, m) for m in measured.values()), key=_first_fit_s)
+    learned = nodes[len(nodes) // 2]
+    off = [float(row["fit_s"]) / float(row["planned_fit_s"]) for row in fits]
+    return replace(
+        member,
+        client=replace(
+            learned, spread=np.maximum(client.spread, np.sqrt(np.mean(np.log(off) ** 2)))
+        ),
+        power_w=learned.fit_j / learned.fit_s,
+        n_fits=len(fits),
+        slower=_first_fit_s(learned) / _first_fit_s(client),
+    )
+
+
+def _first_fit_s(client: Client) -> float:
+    return float(client.fit_s[0])
 
 
 def _member(entry: BoardEntry, fleet: Fleet, root: Path) -> Member:

@@ -24,7 +24,10 @@ def total_mw(board):
     for rail in board.files.facts["rails"]:
         if rail["label"] in board.kind.total:
             volt, curr = board.files.number(rail["volt"]), board.files.number(rail["curr"])
-            total += board.files.number(rail["power"]) if "power" in rail else volt * curr / 1000.0
+            power_mw = volt * curr / 1000.0
+            if "power" in rail:
+                power_mw = board.files.number(rail["power"]) * rail["unit_uw"] / 1000.0
+            total += power_mw
     return total
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from epochwatt.board.telemetry.rails import TOTAL, ModulePower
+from epochwatt.board.telemetry.rails import TOTALS, ModulePower
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.errors import EpochwattError
 from epochwatt.twin.boards import number
@@ -56,7 +56,7 @@ def test_units_differ_as_the_paper_prints_it_whatever_the_run(still, factors_of)
         factors = factors_of(device, dataset_scale=0.05, instance=instance, seed=seed)
         simulated = simulate(factors, 1, still)[0]
         power = simulated.sources[0]
-        return simulated.e2e_s, power.values[:, power.columns.index(TOTAL)].mean()
+        return simulated.e2e_s, power.values[:, power.columns.index(TOTALS["module"])].mean()
 
     for device, slow, factor in (("nx", "d4", 1.054), ("nano", "d5", 1.078)):
         nominal_s = time_and_power(device, "d1")[0]
@@ -189,7 +189,7 @@ def test_sampled_energy_agrees_with_the_exact_one(read, names, workers):
     for seed in range(60):
         sources, line = read(*names, seed=seed, num_workers=workers)
         twin = sources["twin"]
-        power_w = twin.values[:, twin.columns.index(TOTAL)]
+        power_w = twin.values[:, twin.columns.index(TOTALS["module"])]
         energy = trapezoid(twin.t_s, power_w, 100.0, 100.0 + line.bounds_s[-1])
         errors.append(100 * (energy.energy_j / line.energy_j - 1.0))
         n_within += abs(errors[-1]) <= energy.error_pct
@@ -205,7 +205,7 @@ def test_rails_add_up_to_the_modules_power_as_on_the_board(read, twin, name):
     board, rows = twin.boards[name], sources["twin"]
     module = ModulePower(board.kind, list(board.rails))
     assert rows.columns == module.columns
-    assert rows.total == TOTAL == rows.columns[-1]
+    assert rows.total == TOTALS["module"] == rows.columns[-1]
     assert rows.scope == "module"
     for row in rows.values.tolist():
         assert module.row(row[:-1])[-1] == pytest.approx(row[-1])

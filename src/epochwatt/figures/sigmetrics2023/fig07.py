@@ -16,7 +16,11 @@ from epochwatt.text import origin
 
 WIDTH, STEP = 0.17, 0.2  # of a bar, and from one to the next
 ASSUMED = ", heights partly assumed, bounds alone published"  # at the plug; the paper prints bounds
-SCOPES = {"socket": "power at the plug (W)", "module": "power of the module (W)"}
+SCOPES = {
+    "socket": "power at the plug (W)",
+    "module": "power of the module (W)",
+    "board": "power of the board (W)",
+}
 UNSUPPORTED = {("orin", "iv"): "no Wake-on-LAN"}  # section 5.6
 COMPARED = (  # two states, what changes, the claim on it, and its words for it in section 5.6
     ("ii", "iii", "DVFS", "T5.6-baseloadb",
@@ -61,7 +65,7 @@ def draw(job: Job) -> None:
 def read(path: str, backend: str) -> tuple[str, dict[tuple[Place, str], str]]:
     """Return power scope, and place and state -> power (W; empty: not there) of a backend.
 
-    The scope is the plug if any power was read there, else the module.
+    The scope is the plug if any power was read there, else the module, else the board.
     """
     rows = [row for row in read_cells(path) if row["backend"] == backend]
     scope = next((s for s in SCOPES if any(row["power_scope"] == s for row in rows)), "socket")
