@@ -149,6 +149,7 @@ def run(quick: bool = False) -> Result:
     told_j = rounds.groupby("board")["energy_j"].sum()
     planted_j = pd.Series(fleet.found["planted_j"])
     ends = calm.groupby("round")[["planned_round_s", "round_s"]].first()
+    speeds = calm["fit_s"] / calm["planned_fit_s"]
     around_s = calm["end_s"] - calm["fit_s"]
     spread_pct = calm.groupby("round")["end_s"].agg(
         lambda ends_s: 100 * (1 - ends_s.min() / ends_s.max())
@@ -160,6 +161,12 @@ def run(quick: bool = False) -> Result:
             "%",
             1,
             at_most(5),
+        ),
+        Row(
+            "fits, beside the median of the round: without the machine's own drift",
+            _errors_pct(speeds, speeds.groupby(calm["round"]).transform("median")),
+            "%",
+            1,
         ),
         Row(
             "ends of rounds, the same",

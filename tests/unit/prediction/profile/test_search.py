@@ -186,7 +186,9 @@ def test_what_a_mode_has_no_further_repeat_of_is_drawn_with_the_scatter_of_the_o
     assert off.std() == pytest.approx(np.sqrt(2) * REPEAT_SD, rel=0.3)
 
 
-@pytest.mark.parametrize(("sd", "slower"), [(0.005, 1.06), (0.03, 1.25)])
+@pytest.mark.parametrize(
+    ("sd", "slower"), [pytest.param(0.005, 1.06, marks=pytest.mark.thorough), (0.03, 1.25)]
+)
 def test_an_answer_breaks_the_limit_in_unseen_repeats_as_seldom_as_asked(method, sd, slower):
     """Of 60 questions; taken as it was measured once, many answers break their limit."""
     noise = np.random.default_rng(5).standard_normal((len(MODES), 8, 2))
