@@ -95,14 +95,19 @@ def run(made_up):
     return write
 
 
+FIGURES = (
+    *(("fig02", "workers"), ("fig03", "media"), ("fig05", "boards"), ("fig06", "dvfs")),
+    *(("fig08", "modes"), ("hipcw_fig02", "medians"), ("hipcw_fig08", "scales")),
+)
+ALIKE = (
+    *(("fig04", "sizes"), ("fig09", "modes"), ("fig11", "modes"), ("fig13", "modes")),
+    *(("hipcw_fig03", "medians"), ("hipcw_fig06", "scales"), ("hipcw_fig07", "scales")),
+)
+
+
 @pytest.mark.parametrize(
     ("figure", "what"),
-    [
-        *(("fig02", "workers"), ("fig03", "media"), ("fig04", "sizes"), ("fig05", "boards")),
-        *(("fig06", "dvfs"), ("fig08", "modes"), ("fig09", "modes"), ("fig11", "modes")),
-        *(("fig13", "modes"), ("hipcw_fig02", "medians"), ("hipcw_fig03", "medians")),
-        *(("hipcw_fig06", "scales"), ("hipcw_fig07", "scales"), ("hipcw_fig08", "scales")),
-    ],
+    [*FIGURES, *(pytest.param(*each, marks=pytest.mark.thorough) for each in ALIKE)],
 )
 def test_all_text_is_readable(figure, what, draw, run, gone):
     missing = [gone(**factors) for factors in GONE.get(what, ())]
