@@ -80,7 +80,7 @@ def test_the_overview_opens_inside_the_report(page):
     row_of(page, "results on one page").locator("a").first.click()
     inside = page.frame_locator("iframe")
     inside.locator("h1", has_text="Summary").wait_for()
-    assert "Measured on host/local: 2 runs, 3 epochs" in inside.locator("body").inner_text()
+    assert "Measured on this machine: 2 runs, 3 epochs" in inside.locator("body").inner_text()
     text = inside.locator("pre", has_text="host-pipeline").first
     assert not text.is_visible()
     inside.get_by_text("config/config.yaml", exact=True).first.click()

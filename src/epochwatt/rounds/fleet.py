@@ -5,12 +5,12 @@ public, simulated, or a few modes of them from which all others are predicted.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -34,7 +34,7 @@ from epochwatt.sweeps.grids import grid_modes, steps_of_kind
 from epochwatt.sweeps.mode_table import ModeTable, tables_of
 from epochwatt.sweeps.modes import SweepFacts, mode_rows
 from epochwatt.sweeps.table import load_sweep
-from epochwatt.tables import Cells, read_cells
+from epochwatt.tables import read_cells
 from epochwatt.twin.boards import Clocks
 from epochwatt.twin.network import COUNTS, network_of
 from epochwatt.twin.power import idle_w
@@ -47,7 +47,8 @@ BATCH_SIZE = 16  # of a simulated board
 LEVELS = 9  # of the number of mini-batches, where it may be chosen
 IDLE_STATES = {"pinned": "logging_off_dvfs_off", "governed": "logging_off_dvfs_on"}
 MHZ_WITHIN = 0.02  # a clock that is named stands for a step this near
-LOGGED = {"round", "board", "mode", "fit_s", "end_s", "planned_fit_s", "energy_j", "flags"}
+LOGGED = ("round", "board", "mode", "flags")  # columns of a log of rounds
+LOGGED_NUMBERS = ("planned_fit_s", "fit_s", "end_s", "energy_j")
 
 
 GridOf = Annotated[
@@ -182,63 +183,75 @@ def members_of(fleet: Fleet, root: Path = Path()) -> list[Member]:
 
 
 def _corrected(members: list[Member], path: str) -> list[Member]:
-    """Return boards as the fits of a log of rounds correct their tables (`law.learned_client`).
+    """Return boards as the fits of a log of rounds correct their tables (`law.learned_client`)."""
+    fits = _read_fits(path)
+    of_board = {str(name): part for name, part in fits.groupby("board")}
+    if not of_board.keys() & {member.client.name for member in members}:
+        raise ConfigError(
+            "no fit of a board of this fleet, in a mode that was planned",
+            where=path,
+            found=f"{len(fits)} fits of {', '.join(of_board) or 'no board'}",
+            do="leave `rounds` out until there are some",
+        )
+    return [
+        _learned(member, of_board[member.client.name], path)
+        if member.client.name in of_board
+        else member
+        for member in members
+    ]
 
-    Fits in the mode a board was found in do not count: they have none. Of boards that are alike,
-    the one in the middle counts. How far fits were from what was planned is at least their spread.
-    """
-    fits: dict[str, list[Cells]] = {}
-    rows = read_cells(path)
-    if rows and (lacking := LOGGED - rows[0].keys()):
+
+def _read_fits(path: str) -> pd.DataFrame:
+    """Return the fits of a log of rounds that were in the mode that was planned for them."""
+    log = pd.DataFrame(read_cells(path), dtype=object)
+    if len(log) and (lacking := {*LOGGED, *LOGGED_NUMBERS} - {*log.columns}):
         raise ConfigError(
             f"it is no log of rounds: it has no column {', '.join(sorted(lacking))}",
             where=path,
             do="name the file that PlannedRounds has written",
         )
-    for row in rows:
-        if row["mode"] and row["fit_s"] and "mode_not_met" not in row["flags"].split():
-            fits.setdefault(row["board"], []).append(row)
-    if not fits.keys() & {member.client.name for member in members}:
-        raise ConfigError(
-            "no fit of a board of this fleet, in a mode that was planned",
-            where=path,
-            found=f"{len(rows)} rows, fits of {', '.join(fits) or 'no board'}",
-            do="leave `rounds` out until there are some",
-        )
-    return [_learned(member, fits.get(member.client.name, []), path) for member in members]
+    # published logs do not name the nodes, and older ones do not count samples
+    log = log.reindex(columns=[*LOGGED, "node", *LOGGED_NUMBERS, "samples"], fill_value="")
+    numbers = [*LOGGED_NUMBERS, "samples"]
+    try:
+        log[numbers] = log[numbers].replace("", np.nan).astype(float)
+    except ValueError as error:
+        raise ConfigError(f"a number of a fit is wrong: {error}", where=path) from None
+    is_fit = log["fit_s"].gt(0) & log["planned_fit_s"].gt(0)
+    return log[is_fit & ~log["flags"].astype(str).str.contains("mode_not_met")]
 
 
-def _learned(member: Member, fits: Sequence[Cells], path: str) -> Member:
-    if not fits:
-        return member
+def _learned(member: Member, fits: pd.DataFrame, path: str) -> Member:
+    """Return boards as their fits correct them; of boards that are alike the one in the middle.
+
+    How far fits were from what was planned is at least their spread.
+    """
     client, choices = member.client, dict[str, list[int]]()
     for k, mode in enumerate(member.modes):
         choices.setdefault(mode.of_parts(member.parts), []).append(k)
     measured: dict[str, list[Measured]] = {}  # of each node
-    for row in fits:
-        if row["mode"] not in choices:
+    rows: list[Any] = [*fits.itertuples()]
+    for row in rows:
+        if row.mode not in choices:
             raise ConfigError(
-                f"board {client.name} has no mode {row['mode']}",
-                where=f"{path}: round {row['round']}",
+                f"board {client.name} has no mode {row.mode}",
+                where=f"{path}: round {row.round}",
                 found=f"{len(choices)} modes, such as {next(iter(choices))}",
                 do="give it the table, grid and modes that those rounds were planned with",
             )
-        trained = float(row.get("samples") or 0)  # older logs do not say
-        k = min(choices[row["mode"]], key=lambda k: abs(client.n_samples[k] - trained))
-        scale = client.n_samples[k] / trained if trained else 1.0
-        fit_s = scale * float(row["fit_s"])
-        around_s = float(row["end_s"]) - float(row["fit_s"]) if row["end_s"] else client.around_s
-        fit_j = scale * float(row["energy_j"]) if row["energy_j"] else None
-        ended = Measured(k, fit_s, fit_s + around_s, fit_j)
-        measured.setdefault(row.get("node", ""), []).append(ended)
+        of_mode = choices[row.mode]
+        k = of_mode[int(np.abs(client.n_samples[of_mode] - row.samples).argmin())]
+        scale = 1.0 if np.isnan(row.samples) else client.n_samples[k] / row.samples
+        around_s = client.around_s if np.isnan(row.end_s) else row.end_s - row.fit_s
+        fit_s, fit_j = scale * row.fit_s, scale * row.energy_j
+        ended = Measured(k, fit_s, fit_s + around_s, None if np.isnan(fit_j) else fit_j)
+        measured.setdefault(row.node, []).append(ended)
     nodes = sorted((learned_client(client, m) for m in measured.values()), key=_first_fit_s)
     learned = nodes[len(nodes) // 2]
-    off = [float(row["fit_s"]) / float(row["planned_fit_s"]) for row in fits]
+    off = np.sqrt(np.mean(np.log(fits["fit_s"] / fits["planned_fit_s"]) ** 2))
     return replace(
         member,
-        client=replace(
-            learned, spread=np.maximum(client.spread, np.sqrt(np.mean(np.log(off) ** 2)))
-        ),
+        client=replace(learned, spread=np.maximum(client.spread, off)),
         power_w=learned.fit_j / learned.fit_s,
         n_fits=len(fits),
         slower=_first_fit_s(learned) / _first_fit_s(client),

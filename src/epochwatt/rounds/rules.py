@@ -13,7 +13,6 @@ from epochwatt.rounds.simulated import DrawnFleet, Known
 
 LEVELS = np.arange(0.2, 1.001, 0.05)  # of one mode for all: share of each board's highest clocks
 SELECTED = 0.8  # FedCS-like: the deadline that so many boards keep in their strongest mode
-N_SHARES = 5  # of its data that a board may train, where it may choose
 
 
 class Choice(NamedTuple):
@@ -117,22 +116,23 @@ def plan_with_slack(
     clients: Sequence[Client],
     study: FederatedStudy,
     objective: Objective = "energy",
-    slowest: Sequence[Client] = (),
+    whole: Sequence[Client] = (),
 ) -> tuple[int, ...]:
     """Plan a round that ends no later than the slowest board can; return the choices.
 
     All others have slack: with the probability `risk_pct` any of them ends later. A board that is
     too slow for its slack makes its surest choice: a mode that is known goes before one predicted.
 
-    `slowest`: the clients whose slowest one counts, if not `clients`
+    `whole`: the clients with some of their first choices, of which the slowest counts; default all
     """
     z = NormalDist().inv_cdf((1 - study.risk_pct / 100) ** (1 / len(clients)))
-    latest_s = float(max(c.end_s()[c.end_s(z).argmin()] for c in slowest or clients))
+    surest = [int(client.end_s(z).argmin()) for client in whole or clients]
+    latest_s = max(float(c.end_s()[k]) for c, k in zip(clients, surest, strict=True))
     allowed = []
-    for client in clients:
-        ends_s = client.end_s(z)
-        in_time = np.flatnonzero(ends_s <= latest_s)
-        allowed.append(in_time if len(in_time) else ends_s.argmin(keepdims=True))
+    for client, k in zip(clients, surest, strict=True):
+        in_time = client.end_s(z) <= latest_s
+        in_time[k] = True
+        allowed.append(np.flatnonzero(in_time))
     narrowed = [c.with_choices(rows) for c, rows in zip(clients, allowed, strict=True)]
     chosen = plan_round(narrowed, objective, latest_s).choices
     return tuple(int(rows[k]) for rows, k in zip(allowed, chosen, strict=True))
@@ -149,7 +149,7 @@ def _plan_from_few(task: Task) -> Choice:
 def _plan_work(task: Task) -> Choice:
     """Return the plan of least energy per sample where boards may train more or less."""
     most = task.study.work_pct / 100
-    shares = np.linspace(1 - most, 1 + most, N_SHARES)
+    shares = np.array([1, 1 - most, 1 + most])
     fleet, known = task.fleet, task.fleet.of_kinds(task.known)
     varying, whole = fleet.clients(known, shares), fleet.clients(known)
     chosen = np.array(plan_with_slack(varying, task.study, "energy_per_sample", whole))

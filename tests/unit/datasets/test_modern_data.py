@@ -24,7 +24,7 @@ from epochwatt.datasets.downloads import md5_of
 from epochwatt.datasets.make import make_dataset
 from epochwatt.errors import DataError
 
-SCALES = {"imagenet": 1e-4, "wikitext": 2e-4, "squad": 2e-4, "coco": 8e-4}
+SCALES = {"imagenet": 1e-4, "wikitext": 2e-4, "squad": 2e-4, "coco": 8e-4, "tokens": 2e-4}
 SYNSETS = [f"n{n:08d}" for n in range(1000)]
 
 
@@ -66,6 +66,9 @@ def test_a_larger_set_begins_with_the_smaller_one(made, dataset, tmp_path):
     if dataset == "wikitext":
         there, here = ((f / text.WIKITEXT).read_text("utf-8") for f in (small, large))
         assert here.startswith(there[: there.rindex(" \n", 0, -3)])
+    elif dataset == "tokens":
+        there, here = ((f / text.TOKENS).read_bytes() for f in (small, large))
+        assert here.startswith(there)
     elif dataset == "squad":
         files = [(f / text.SQUAD).read_bytes() for f in (small, large)]
         there, here = (text.decode_squad(content, "f") for content in files)

@@ -56,7 +56,7 @@ def test_what_fails_is_red_by_its_id_and_told_in_a_line_a_table_and_the_caption(
     found = texts(job)
     assert same_color(found[CHANGE].get_color(), job.palette["warning"])
     assert RED in found
-    assert any("take-away does not hold here: see the table beside it" in text for text in found)
+    assert f"Does not hold here: {ROW['claim_text']}" in found
     with open(tmp_path / "figures/fig02c.claims.csv", newline="", encoding="utf-8") as handle:
         (failing,) = csv.DictReader(handle)
     told = ("claim", "takeaway", "subject", "published", "here", "tolerance", "published_id")
@@ -83,7 +83,7 @@ def test_nothing_is_red_that_holds_or_is_of_others(changes, drawn, tmp_path):
     job = drawn(row(**changes))
     found = texts(job)
     assert same_color(found[CHANGE].get_color(), job.palette["published"])
-    assert "red: does not hold" not in found
+    assert RED not in found
     lines = (tmp_path / "figures/fig02c.claims.csv").read_text("utf-8").splitlines()
     assert len(lines) == 1
 

@@ -78,7 +78,7 @@ def test_what_is_simulated_or_fake_has_a_part_of_its_own(summary):
     lines, (measured, simulated) = summary(
         [{}, {}], [{}, {"e2e_s": 2.0}], factors=[{}, TWIN], findings=findings
     )
-    assert "Simulated, not measured: host/local: 1 run, 2 epochs, 6 s of training." in lines
+    assert "Simulated, not measured: this machine: 1 run, 2 epochs, 6 s of training." in lines
     assert [p.title for p in (measured, simulated)] == ["Measured", "Simulated, not measured"]
     assert [cells_of(p, WHERE)[0][4:6] for p in (measured, simulated)] == [["1", "4"], ["1", "2"]]
     assert "1 of 1 take-away holds as simulated" in " ".join(simulated.head)
@@ -87,7 +87,7 @@ def test_what_is_simulated_or_fake_has_a_part_of_its_own(summary):
         lines, _ = summary(*runs, factors=factors)
         assert lines[0] == NOTHING
     lines, (part,) = summary([{}, {}], factors=[{"backend": "fake"}])
-    assert lines[0].startswith("Not measured, from a fake board: host/local: 1 run,")
+    assert lines[0].startswith("Not measured, from a fake board: this machine: 1 run,")
     assert part.title == "Fake boards, not measured"
 
 

@@ -144,9 +144,10 @@ def test_measured_rounds_correct_the_tables(ask, tmp_path):
     ("text", "told"),
     [
         ("a,b\n1,2\n", ["it is no log of rounds", "board", "PlannedRounds"]),
-        (LOG_HEAD, ["no fit of a board of this fleet", "0 rows"]),
-        (f"{LOG_HEAD}2,1,other,{SLOW},9,1,1,2,9,\n", ["1 rows", "fits of other"]),
+        (LOG_HEAD, ["no fit of a board of this fleet", "0 fits"]),
+        (f"{LOG_HEAD}2,1,other,{SLOW},9,1,1,2,9,\n", ["1 fits of other"]),
         (f"{LOG_HEAD}2,1,one,GPU 7 MHz,9,1,1,2,9,\n", ["one has no mode GPU 7 MHz", "round 2"]),
+        (f"{LOG_HEAD}2,1,one,{SLOW},9,1,fast,2,9,\n", ["a number of a fit is wrong", "fast"]),
         (None, ["rounds.csv"]),
     ],
 )

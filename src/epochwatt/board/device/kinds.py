@@ -553,13 +553,15 @@ ORIN_NANO = Kind(
 #   (183, to 1692). Their folders: 60251381184.
 # * CPU: 49 clocks (69805507542) to 2601 MHz; Linux' tegra194-cpufreq.c makes steps of at least
 #   50 MHz out of multiples, which are 9 MHz (forum topic 361188): 54 MHz apart, and the top. All of
-#   the five seen fit. Cooling devices cpufreq-cpu0 to 12 for 14 cores: two share a clock.
+#   the five seen fit. Two cores share one: cooling devices cpufreq-cpu0 to 12; NVIDIA's Sionna
+#   documentation sets CPUs 0, 2, ..., 12.
 # * Memory: cap and `bwmgr` were read on boards (60251381184, 69548857794, 69545150365); 4266 MHz in
 #   every mode (59359159959); 665.6, 2750 and 3200 were seen. Idle states: 44448955983.
 # * INA3221: labels, channels and voltages 69805507542. VIN, an INA238 of the carrier board: NVIDIA
 #   forum topic 366461, jetson_stats pull request 900, 69545150365. RAM: tegrastats.
 # Not known: addresses of the sensors, other steps of the memory, names in nvpmodel.conf but the
-# mask's, what the mask counts, and which rails add up to the module alone.
+# mask's (of CPU clusters they are not Orin's: NVIDIA/skills@7149a886d50d), which bit of the mask is
+# which GPC, TPC or FBP, and which rails add up to the module alone.
 _BWMGR = "sys/class/devfreq/bwmgr/"
 
 

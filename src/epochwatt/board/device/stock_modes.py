@@ -11,7 +11,7 @@ from epochwatt.board.device.kinds import EMC_CAPS, JETPACK_5, JETPACK_6, Kind, R
 
 _CPU = "/sys/devices/system/cpu/cpu{}/"
 _GPU = ("/sys/devices/gpu.0/", "/sys/devices/platform/gpu.0/")  # since JetPack 6 the second
-GPU_MASK = "sys/kernel/gpu_static_pg/gpu_pg_mask"  # ASSUME: as NVIDIA's driver names it
+GPU_MASK = "sys/kernel/gpu_static_pg/gpu_pg_mask"  # SOURCE: NVIDIA's nv-gpu-static-pg.ko (GPL-2.0)
 # folders of the GPU's clocks that the files name though the kernel lists them elsewhere
 _FORMER_GPU = {
     "tegra210": "sys/devices/gpu.0/devfreq/57000000.gpu",

@@ -50,7 +50,7 @@ def test_growth_is_linear_where_time_at_one_times_scale_says_so(job_of, nx, numb
             nx(four, four, four, storage="hdd", **ALONE, dataset_scale=4.0)]  # fmt: skip
     job = job_of("hipcw_fig08", *runs)
     draw_figure(job)
-    told = {"×4.67, here ×4.5", "the data set", "four times the data"}
+    told = {"×4.67, here ×4.5", "the whole data set", "four times the data"}
     assert told <= set(words(job, "hipcw_fig08d"))
 
 

@@ -27,5 +27,5 @@ def test_numbers_are_of_epoch_0_without_workers_and_of_later_ones_with_four(
     ]
     assert [bar.tick for bar in bars_of(job, 4)] == ["SSD", "SD", "HDD", "eMMC"]
     assert any(
-        "; 3 runs, 7 epochs" in text for text in words(job, "fig03b")
+        "; 3 runs of LeNet-5, 7 epochs" in text for text in words(job, "fig03b")
     )  # not 19 of a long run

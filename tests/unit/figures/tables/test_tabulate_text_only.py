@@ -59,7 +59,7 @@ def test_numbers_of_a_run_stand_beside_what_is_printed(made_up, table):
     assert {r["about"] for r in rows} == {"page cache dropped"}
     assert one(rows, quantity="stall_s")["seen_by_fit"] == "True"
     assert ">2 (49.91)<" in page
-    assert "simulated, not measured: agx/d1; 1 run, 2 epochs" in page
+    assert "simulated, not measured: agx; 1 run of mobilenet, 2 epochs" in page
     rows, _ = table(made_up(backend="jetson", **DROPPED), backend="jetson")
     assert one(rows, quantity="stall_s")["seen_by_fit"] == "False"  # nothing was fitted to it
 
