@@ -7,7 +7,7 @@ public, simulated, or a few modes of them from which all others are predicted.
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -185,7 +185,7 @@ def members_of(fleet: Fleet, root: Path = Path()) -> list[Member]:
 def _corrected(members: list[Member], path: str) -> list[Member]:
     """Return boards as the fits of a log of rounds correct their tables (`law.learned_client`)."""
     fits = _read_fits(path)
-    of_board = dict(iter(fits.groupby("board")))
+    of_board = {str(name): part for name, part in fits.groupby("board")}
     if not of_board.keys() & {member.client.name for member in members}:
         raise ConfigError(
             "no fit of a board of this fleet, in a mode that was planned",
@@ -230,7 +230,8 @@ def _learned(member: Member, fits: pd.DataFrame, path: str) -> Member:
     for k, mode in enumerate(member.modes):
         choices.setdefault(mode.of_parts(member.parts), []).append(k)
     measured: dict[str, list[Measured]] = {}  # of each node
-    for row in fits.itertuples():
+    rows: list[Any] = [*fits.itertuples()]
+    for row in rows:
         if row.mode not in choices:
             raise ConfigError(
                 f"board {client.name} has no mode {row.mode}",

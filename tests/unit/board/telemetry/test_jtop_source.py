@@ -68,7 +68,7 @@ class Client:
 class ThorClient(Client):
     """A client of 7.2.2 on AGX Thor; 7.2.0 does not know an INA238, so VIN is missing.
 
-    SOURCE: what core/power.py of rbonghi/jetson_stats 7.2.2 returned for the files of our fake Thor;
+    SOURCE: what core/power.py of jetson_stats 7.2.2 returned for the files of our fake Thor;
     its thor_gpu.py and memory.py.
     """
 
