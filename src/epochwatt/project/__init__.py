@@ -57,9 +57,9 @@ def how_to_get_a_folder() -> str:
     if Path(SNAKEFILE).is_file():
         return "change to your checkout, or make a folder without one: `epochwatt init my-study`"
     return (
-        "change to a checkout of epochwatt; or install its wheel, then `epochwatt init my-study`: "
-        '`make dist` in a checkout, then pip install "dist/WHEEL[workflow]", as this installation '
-        "was made from a repository and has no workflow"
+        "work in a checkout of epochwatt; or type `make dist` there, then `pip install "
+        "--force-reinstall --no-deps dist/*.whl` here and `epochwatt init my-study` (this "
+        "installation was made from a repository, which leaves the workflow out)"
     )
 
 

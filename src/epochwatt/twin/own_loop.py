@@ -55,9 +55,9 @@ def own_loop(run: str, board: Board, p: Values) -> OwnLoop:
     samples = SampleFacts(n_samples, 0.0, 0.0, 0.0, "the run", kcycles)
     precision = files.read_json(found.counts)["precision"]
     unknown = [
-        f"what loading a sample costs on the board: here it was {how}, and a core of the board is "
-        "taken to need as long at its highest clock; the column `without loading` is the same "
-        "epoch with samples that cost nothing",
+        f"what loading a sample costs on the board: it was {how}, and a core of the board at its "
+        "highest clock is taken to need as long;",
+        "  the column `without loading` is the same epoch if loading cost nothing",
         "its files: samples are taken to be in memory, so no storage medium is read",
         "what the loop's body does besides the counted mini-batch",
     ]
