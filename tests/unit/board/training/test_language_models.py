@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from epochwatt.board.records.dataset_folder import folder_name
 from epochwatt.board.training import language_models, workloads
 from epochwatt.board.training.language_models import (
     Adapted,
@@ -18,8 +19,11 @@ from epochwatt.board.training.language_models import (
     with_adapters,
 )
 from epochwatt.board.training.loaders import TimedMinibatches
+from epochwatt.board.training.session import Session
 from epochwatt.board.training.text import LENGTH, N_TOKENS, TOKENS, TokenFile
 from epochwatt.board.training.workloads import WORKLOADS, Trainer, workload_of
+from epochwatt.datasets import recipes
+from epochwatt.datasets.make import make_dataset
 from epochwatt.errors import DataError, TrainingError
 
 CPU = torch.device("cpu")
@@ -130,6 +134,24 @@ def test_qlora_with_bitsandbytes_learns():
     kept = network.blocks[0].gate.layer.weight
     assert kept.dtype == torch.uint8
     assert kept.numel() == 32 * 48 // 2
+
+
+def test_an_epoch_of_lora_is_measured(folder, factors, machine, tmp_path, monkeypatch):
+    scale, sizes = 2e-4, {**SMALL, "tokens": N_TOKENS}
+    recipe = recipes.recipe("tokens", "synthetic", scale)
+    make_dataset(tmp_path / folder_name("tokens", "synthetic", scale), recipe)
+    lora = WORKLOADS["smollm"]._replace(build=lambda: with_adapters(Decoder(**sizes)))
+    monkeypatch.setitem(workloads.WORKLOADS, "smollm", lora)
+    named = {"dataset": "tokens", "dataset_source": "synthetic", "dataset_scale": scale}
+    changes = {"model": "smollm", **named, "recipe": recipe, "batch_size": 2, "num_workers": 1}
+    with Session(folder, {**factors, **changes}, str(tmp_path), machine, {}) as session:
+        session.measure(0)
+    meta = folder.read(0).meta
+    assert (meta["n_samples"], meta["n_minibatches"]) == (4, 2)
+    assert meta["compute_s"] > 0
+    assert meta["fetch_s"] > 0
+    assert not meta["cache"]["in_memory"]  # tokens are read from the disk
+    assert meta["loss"] == pytest.approx(np.log(N_TOKENS), rel=0.05)
 
 
 def peft_llama():
