@@ -126,14 +126,20 @@ def test_qlora_without_bitsandbytes_is_refused_and_can_be_counted_all_the_same(m
     assert n_bytes == n_weights // 2 + n_weights // 64
 
 
-def test_qlora_with_bitsandbytes_learns():
+@pytest.mark.filterwarnings("ignore")
+def test_qlora_with_bitsandbytes_learns_and_goes_on_from_a_checkpoint():
     pytest.importorskip("bitsandbytes", reason="trains with bitsandbytes")
-    network = small(frozen=four_bit)
-    losses = step_twice(network)
+    workload = WORKLOADS["smollm"]._replace(build=lambda: small(frozen=four_bit))
+    words = tokens()
+    one, other = (Trainer(workload, CPU, seed=3) for _ in range(2))
+    minibatch = one.copy((words[:, :-1], words[:, 1:]))
+    losses = [one.step(minibatch).item() for _ in range(12)]
     assert losses[-1] < losses[0]
-    kept = network.blocks[0].gate.layer.weight
+    kept = one.network.blocks[0].gate.layer.weight
     assert kept.dtype == torch.uint8
     assert kept.numel() == 32 * 48 // 2
+    other.load_state_dict(one.state_dict())
+    assert other.step(minibatch).item() == one.step(minibatch).item()
 
 
 def test_an_epoch_of_lora_is_measured(folder, factors, machine, tmp_path, monkeypatch):
