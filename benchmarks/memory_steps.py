@@ -14,7 +14,7 @@ from epochwatt.board.training import allocated
 from epochwatt.board.training.allocated import Manner, Subject
 from epochwatt.board.training.workloads import WORKLOADS
 
-OURS = tuple(WORKLOADS)
+OURS = tuple(name for name in WORKLOADS if name != "smollm")  # at the end: draws stay
 TORCHVISION = (
     *("alexnet", "squeezenet1_1", "shufflenet_v2_x1_0", "densenet121", "efficientnet_b0"),
     *("regnet_y_400mf", "convnext_tiny", "swin_t", "vit_b_16"),
@@ -27,7 +27,7 @@ CONFIGS: dict[str, dict[str, Any]] = {  # of transformers, small
     },
     "gpt2": {"model_type": "gpt2", "n_embd": 384, "n_layer": 6, "n_head": 6, "vocab_size": 16384},
 }
-NETWORKS = (*OURS, *TORCHVISION, *CONFIGS)
+NETWORKS = (*OURS, *TORCHVISION, *CONFIGS, "smollm")
 TOKENS = 128
 STEPS = 6  # after the first ones the heap grows slowly
 

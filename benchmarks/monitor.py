@@ -2,11 +2,11 @@
 
 On one core the same network is trained with a tool and without. `EpochMonitor`'s loop trains a bare
 mini-batch after each of its own; medians are compared, and the CPU time of its processes is told
-beside. Other tools, whose threads cannot be stopped alone, run beside a bare loop in a process of
-its own, in short turns: in the bare ones all that runs for the tool is stopped (SIGSTOP), so the
-others hold all that it costs. There the CPU time of all processes is compared, which a neighbour on
-the machine disturbs half as much as the time that passes. What is done at the begin and at the end
-of an epoch is told apart.
+beside; a loop without a tool, compared in the same way, says how exact that is. Other tools, whose
+threads cannot be stopped alone, run beside a bare loop in a process of its own, in short turns: in
+the bare ones all that runs for the tool is stopped (SIGSTOP), so the others hold all that it costs.
+There the CPU time of all processes is compared, which a neighbour on the machine disturbs half as
+much as the time that passes. What is done at the begin and at the end of an epoch is told apart.
 
 Tools read the energy counter of a made-up processor (RAPL) of a known power; a mount namespace puts
 it over /sys/class for them alone.
@@ -44,7 +44,8 @@ TURN_S = (0.06, 0.1)
 SETTLE_S = 0.005  # after a stop, what is overdue is done before the turn
 BLOCK_PAIRS = 12  # of turns: together they hold a row or two of a sampler
 MIN_BLOCKS = 5
-BLOCK_MINIBATCHES = 10  # with a tool, and as many bare ones between them
+BLOCK_MINIBATCHES = 20  # with a tool, and as many bare ones between them
+WARM_MINIBATCHES = 3  # before them: the first after a stop finds cold caches, a third slower
 START_S = 180.0
 CORES = sorted(os.sched_getaffinity(0))  # the loops have the first, all else the others
 LOCK = REPOSITORY / "requirements/peers.txt"
@@ -66,9 +67,12 @@ def run(quick: bool = False) -> Result:
     rows = []
     with tempfile.TemporaryDirectory() as folder, counter(Path(folder)) as planted:
         for network in ("LeNet", "ResNet-18"):
-            with Child("epochwatt", network, planted) as loops:
-                loops.begin()
-                ratios, sampler_pct = alternating(loops, 1.0 if quick else PAIRS_S)
+            for tool in ("bare", "epochwatt"):
+                with Child(tool, network, planted) as loops:
+                    loops.begin()
+                    ratios, sampler_pct = alternating(loops, 1.0 if quick else PAIRS_S)
+                if tool == "bare":
+                    rows.append(Row(f"{network}, bare / bare", ratios, "", 4))
             rows.append(Row(f"{network}, EpochMonitor / bare", ratios, "", 4, BUDGET))
             rows.append(Row(f"{network}, sampler, share of a core", [sampler_pct], "%", 2))
         found, bare_found = (
@@ -229,8 +233,8 @@ class Child:
         """
         self._signal(signal.SIGCONT)
         began_s, before_s = time.monotonic(), self._cpu_s(1)
-        self._other.send((n_pairs, True))
-        pairs_s = np.array(self._receive())
+        self._other.send((WARM_MINIBATCHES + n_pairs, True))
+        pairs_s = np.array(self._receive())[WARM_MINIBATCHES:]
         used_s = self._cpu_s(1) - before_s
         self._signal(signal.SIGSTOP)
         return pairs_s, 100 * used_s / (time.monotonic() - began_s)

@@ -55,6 +55,7 @@ TIMED = {  # benchmark -> its table
     "interleaver": "instrument/interleaver",
     "fleet": "instrument/fleet",
     "monitor": "instrument/monitor",
+    "flower": "federated/flower",
 }
 
 

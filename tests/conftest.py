@@ -2,6 +2,7 @@
 
 import csv
 import fcntl
+import os
 import shutil
 import signal
 from collections.abc import Iterator
@@ -29,7 +30,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # an example that takes long on a busy machine is no error
 hypothesis.settings.register_profile(
-    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "untimed",
+    deadline=None,
+    max_examples=100 if os.environ.get("THOROUGH") else 25,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("untimed")
 

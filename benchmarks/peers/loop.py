@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from multiprocessing.connection import Client
-from time import monotonic, perf_counter
+from time import monotonic
 from typing import Any
 
 import torch
@@ -20,11 +20,10 @@ from torch.utils.data import DataLoader, RandomSampler, TensorDataset
 from epochwatt.board.training.networks import CifarResNet18, lenet5
 
 J_PER_KWH = 3.6e6
-BATCH_SIZE = 16
 EPOCH_S = 2.5
-NETWORKS = {  # made, shape of a sample, about what a mini-batch takes, s
-    "LeNet": (lenet5, (1, 28, 28), 0.002),
-    "ResNet-18": (CifarResNet18, (3, 32, 32), 0.15),
+NETWORKS = {  # made, shape of a sample, mini-batch, about what that takes, s
+    "LeNet": (lenet5, (1, 28, 28), 16, 0.002),
+    "ResNet-18": (CifarResNet18, (3, 32, 32), 4, 0.15),
 }
 
 
@@ -42,16 +41,16 @@ class Training:
     """A network, its data, and when its epochs end."""
 
     def __init__(self, network: str, address: str, seconds: float) -> None:
-        make, shape, minibatch_s = NETWORKS[network]
-        n = int((EPOCH_S if seconds else 3600.0) / minibatch_s) * BATCH_SIZE
+        make, shape, self.batch_size, minibatch_s = NETWORKS[network]
+        n = int((EPOCH_S if seconds else 3600.0) / minibatch_s) * self.batch_size
         data = TensorDataset(torch.randn(512, *shape), torch.randint(10, (512,)))
         sampler = RandomSampler(data, replacement=True, num_samples=n)
-        self.loader = Loader(data, batch_size=BATCH_SIZE, sampler=sampler)
+        self.loader = Loader(data, batch_size=self.batch_size, sampler=sampler)
         self.model = make()
         self._optimiser = torch.optim.SGD(self.model.parameters(), lr=0.01)
         self._other = Client(address)
         self._seconds, self._left = seconds, 1  # mini-batches of a turn
-        self._bare = iter(DataLoader(data, batch_size=BATCH_SIZE, sampler=sampler))
+        self._bare = iter(DataLoader(data, batch_size=self.batch_size, sampler=sampler))
         self._alternating: list[tuple[float, float]] | None = None  # times with the tool, and bare
         self.run_s = 0.0, 0.0  # begin and end of what the tool measures, on the monotonic clock
         self.epochs_s: list[tuple[float, float]] = []  # of each loop
@@ -69,21 +68,21 @@ class Training:
 
     def train(self, minibatches: Iterable[Any], step: Any = nullcontext) -> None:
         """Train an epoch."""
-        asked_s = perf_counter()
+        asked_s = monotonic()
         for images, labels in minibatches:
             with step():
                 self._train(images, labels)
             last_s = monotonic()
-            self._left -= 1
             if self._alternating is not None:
-                with_tool_s = perf_counter() - asked_s
-                asked_s = perf_counter()
+                bare_asked_s = monotonic()
                 images, labels = next(self._bare)
-                self._train(images, labels)
-                self._alternating.append((with_tool_s, perf_counter() - asked_s))
-                asked_s = perf_counter()
+                with nullcontext():
+                    self._train(images, labels)
+                self._alternating.append((last_s - asked_s, monotonic() - bare_asked_s))
+            self._left -= 1
             if not self._seconds and not self._left:
                 self._take_turns()
+            asked_s = monotonic()
         self.epochs_s.append((self.loader.asked_s, last_s))
 
     def _train(self, images: torch.Tensor, labels: torch.Tensor) -> None:
@@ -116,7 +115,7 @@ def epochwatt(training: Training) -> list[float]:
     """Train with `EpochMonitor`."""
     from epochwatt import EpochMonitor
 
-    monitor = EpochMonitor("peers", folder="measured", batch_size=BATCH_SIZE)
+    monitor = EpochMonitor("peers", folder="measured", batch_size=training.batch_size)
     energies_j = []
     for _ in training.epochs():
         training.train(monitor.epoch(training.loader))

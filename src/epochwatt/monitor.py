@@ -77,7 +77,7 @@ class Epoch:
     n_minibatches : that were trained to their end
     energy_wh, energy_error_pct : with the bound of its error, 95 of 100 cases
     power_w : mean
-    power_scope : whose: `module`, `socket`, `gpu` or `cpu_package`
+    power_scope : whose: `module`, `board`, `socket`, `gpu` or `cpu_package`
     flags : what speaks against it (docs/reference/columns.md)
     folder : its record; None: it could not be written
     """
@@ -115,7 +115,7 @@ class Window:
     total_energy : J; None: no sensor, and the flags say why
     energy_error : bound of its error, J, 95 of 100 cases; None: there is none
     power : mean, W
-    scope : whose: `module`, `socket`, `gpu` or `cpu_package`
+    scope : whose: `module`, `board`, `socket`, `gpu` or `cpu_package`
     flags : what speaks against it
     """
 

@@ -289,7 +289,7 @@ def _module_power(
             do="take columns that are no rails out of the log, or name another --board",
         )
     values = np.array([rails.row(row) for row in watts.tolist()])
-    return Power(source, "module", rails.columns, rails.total, t_s, values, kind, rails)
+    return Power(source, rails.scope, rails.columns, rails.total, t_s, values, kind, rails)
 
 
 def _tegrastats(frame: pd.DataFrame, options: Options, path: Path) -> Power:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+HOST, THIS_MACHINE = "host", "this machine"  # a device, and how texts call it
 NOT_DRAWN = "Not drawn"  # begins the caption of a panel without a number
 POWER_SENSORS = (  # what it takes, where power was not measured
     "It takes the sensor of a board, an NVIDIA GPU or a CPU with RAPL; "

@@ -19,7 +19,7 @@ from epochwatt.errors import ConfigError
 
 INPUT_LOSSES = 1.12  # an input rail measures the losses of the module's converters as well
 NC = "NC"  # label of a channel without a wire
-CHIP = "1-0040"  # of a rail whose sensor's address is not known
+CHIPS = {"ina3221": "1-0040", "ina238": "1-0044"}  # of rails whose sensor's address is not known
 # nvpmodel.conf files that NVIDIA published under Apache-2.0; their modes are not the stock ones
 RECORDED = Path(__file__).parents[1] / "data/nvpmodel"
 _RECORDED = {
@@ -27,7 +27,7 @@ _RECORDED = {
     "xavier_nx": "nvpmodel_template_xavier_nx.conf.in",
     "agx_orin-jp5": "nvpmodel_template_orin.conf.in",
 }
-HWMON = ("pwmfan", "pwm_tach", "soctherm_oc", CHIP)  # where a kind does not say
+HWMON = ("pwmfan", "pwm_tach", "soctherm_oc")  # and the sensors, where a kind does not say
 
 _DEFAULT_W = {"cpu": 15.0, "gpu": 30.0, "memory": 5.0, "soc": 4.0, "io": 5.0}
 _WATTS = {
@@ -50,6 +50,7 @@ _PLACES = (  # beginning of a thermal zone's name -> where it is; the part is of
 class Channel:
     """A channel of a sensor: its share of what each part of the board draws."""
 
+    driver: str
     chip: str  # bus and address
     channel: int
     label: str
@@ -137,7 +138,14 @@ class FakeKind:
     @property
     def hwmon(self) -> tuple[str, ...]:
         """Return what hwmon0, 1, ... are; there are none before JetPack 5."""
-        return () if self.jetpack < 5 else self.release.hwmon or HWMON
+        if self.jetpack < 5:
+            return ()
+        return self.release.hwmon or (*HWMON, *sorted({c.chip for c in self.channels}))
+
+    @property
+    def drivers(self) -> dict[str, str]:
+        """Return the driver of each sensor by its chip."""
+        return {channel.chip: channel.driver for channel in self.channels}
 
     @property
     def watts(self) -> dict[str, float]:
@@ -151,25 +159,28 @@ class FakeKind:
 
     @property
     def channels(self) -> tuple[Channel, ...]:
-        """Return the channels of the INA3221 chips; JetPack 4 counts a chip's from 0."""
-        lowest = 0 if self.jetpack < 5 else 1
+        """Return the channels of the sensors; JetPack 4 counts a chip's from 0."""
+        down = 1 if self.jetpack < 5 else 0
         wired = [
-            Channel(rail.chip or CHIP, n + lowest, rail.label, _parts(rail), rail.volt_mv)
-            for rail in self._rails
-            for n in [(rail.channel or self._rails.index(rail) + 1) - 1]
+            Channel(
+                driver=rail.sensor,
+                chip=rail.chip or CHIPS[rail.sensor],
+                channel=(rail.channel or n) - down,
+                label=rail.label,
+                parts=_parts(rail),
+                volt_mv=rail.volt_mv,
+            )
+            for n, rail in enumerate(self.board.rails, 1)
         ]
-        free = [Channel(chip, n - 1 + lowest, NC, {}, 0) for chip, n in self.board.not_connected]
+        free = [
+            Channel("ina3221", chip, n - down, NC, {}, 0) for chip, n in self.board.not_connected
+        ]
         return tuple(sorted([*wired, *free], key=lambda channel: (channel.chip, channel.channel)))
 
     @property
     def total(self) -> tuple[str, ...]:
         """Return the labels of the rails that no other one feeds."""
-        labels = [rail.label for rail in self._rails]
-        return tuple(rail.label for rail in self._rails if rail.parent not in labels)
-
-    @property
-    def _rails(self) -> tuple[Rail, ...]:
-        return tuple(rail for rail in self.board.rails if rail.sensor == "ina3221")
+        return tuple(rail.label for rail in self.board.rails if rail.parent is None)
 
 
 def _parts(rail: Rail) -> dict[str, float]:

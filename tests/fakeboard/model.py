@@ -5,16 +5,15 @@ voltage squared (which is taken to follow the clock's square root, so: load * cl
 """
 
 import contextlib
-import json
 import math
 import os
-from typing import Any
 
 from tests.fakeboard.tools.board_files import NVFANCONTROL, BoardFiles
 
 FAULTS = {
     "rail_stops": "label of the rail whose channel has nothing to read any more; * = every rail",
     "throttling": "true: clocks at 60 %, the over-current counter and the cooling states go up",
+    "held_back": "share of each CPU clock that the hardware grants while cpufreq shows the whole",
     "gpu_held": "share of the GPU's highest clock that it does not exceed, whatever is set",
     "swap_growth": "swap that is filled, KiB each second",
     "busy": "load of other programs, 0 to 1",
@@ -55,12 +54,10 @@ class Model:
         self._busy_s = dict.fromkeys(self.board.cpus(), 0.0)
         self._idle_s = dict.fromkeys(self.board.cpus(), 0.0)
         self._uptime_s = self._swap_kib = self._throttled_s = self._slow_due_s = 0.0
-        self._faults: dict[str, Any] = {}
-        self._faults_at = 0
 
     def step(self, dt_s: float, load: float) -> float:
-        """Let a time pass under a load (0 to 1) of CPUs and GPU; return the module's power, W."""
-        faults = self._read_faults()
+        """Let a time pass under a load (0 to 1) of CPUs and GPU; return the total power, W."""
+        faults = self.board.faults()
         cpu = min(1.0, load + float(faults.get("busy", 0.0)))
         throttled = bool(faults.get("throttling"))
         online = self.board.online()
@@ -70,7 +67,8 @@ class Model:
         share_on = len(online) / len(self._busy_s)
         parts = parts_w(self.facts["watts"], clocks, cpu, load, share_on)
         power_w = self._write_rails(parts, str(faults.get("rail_stops", "")))
-        self.board.write(self.facts["gpu_device"] + "/load", round(1000 * load))
+        if self.facts["has_gpu_load"]:
+            self.board.write(self.facts["gpu_device"] + "/load", round(1000 * load))
         emc_khz = clocks["emc"] * self.facts["emc_hz"][-1] / 1000.0
         mc_all = "sys/kernel/actmon_avg_activity/mc_all"
         self.board.write(mc_all, round(0.6 * max(cpu, load) * emc_khz))
@@ -100,17 +98,8 @@ class Model:
             self._write_fan()
         return power_w
 
-    def _read_faults(self) -> dict[str, Any]:
-        path = self.board.path("run/epochwatt-stand-in/faults.json")
-        changed_at = os.stat(path).st_mtime_ns
-        if changed_at != self._faults_at:
-            with open(path, encoding="utf-8") as file:
-                self._faults = json.load(file)
-            self._faults_at = changed_at
-        return self._faults
-
     def _write_rails(self, parts: dict[str, float], stopped: str) -> float:
-        """Write what the sensors measure; return the module's power as its rails say, W."""
+        """Write what the sensors measure; return the total power as its rails say, W."""
         total_mw = 0.0
         for rail in self.facts["rails"]:
             if rail["label"] == "NC":
@@ -120,7 +109,8 @@ class Model:
             values = {"volt": volt_mv, "curr": current_ma}
             power_mw = volt_mv * current_ma / 1000.0
             if "power" in rail:
-                values["power"] = power_mw = volt_mv * current_ma // 1000
+                values["power"] = volt_mv * current_ma // rail["unit_uw"]
+                power_mw = values["power"] * rail["unit_uw"] / 1000.0
             if rail["label"] in self.facts["total"]:
                 total_mw += power_mw
             for key, value in values.items():

@@ -55,9 +55,10 @@ def facts(kind: FakeKind) -> dict[str, Any]:
         "gpu_device": release.gpu_device,
         "gpu": kind.gpu,
         "gpcs": board.gpcs,
+        "has_gpu_load": board.has_gpu_load,
         "emc_hz": kind.emc_hz,
         "emc_files": board.emc_files,
-        "emc_cap": release.emc_cap if board.has_emc_cap else None,
+        "emc_cap": release.emc_cap,
         "emc_top_is_0": board.emc_top_is_0,
         "takes_knext": kind.jetpack >= 5,
         "caps": kind.caps,
@@ -85,7 +86,7 @@ def _rails_of_tegrastats(kind: FakeKind) -> list[str]:
 
 def _hwmon(kind: FakeKind, what: str) -> str:
     """Return the folder of a hwmon device; a sensor is named by its bus and address."""
-    device = _HWMON.get(what, f"sys/bus/i2c/drivers/ina3221/{what}")
+    device = _HWMON.get(what) or f"sys/bus/i2c/drivers/{kind.drivers[what]}/{what}"
     return f"{device}/hwmon/hwmon{kind.hwmon.index(what)}"
 
 
@@ -96,18 +97,22 @@ def _iio(kind: FakeKind, chip: str) -> str:
 
 def _rail_facts(kind: FakeKind, channel: Channel) -> dict[str, Any]:
     """Return a channel with its files."""
-    n = channel.channel
+    n, unit = channel.channel, {}
     if kind.hwmon:
         folder = _hwmon(kind, channel.chip)
         files = {"volt": f"in{n}_input", "curr": f"curr{n}_input", "alarm": f"curr{n}_crit_alarm"}
+        if channel.driver == "ina238":
+            files |= {"power": "power1_input", "alarm": "power1_max_alarm"}
+            unit = {"unit_uw": 1}
     else:
+        unit = {"unit_uw": 1000}
         folder = _iio(kind, channel.chip)
         files = {
             "volt": f"in_voltage{n}_input",
             "curr": f"in_current{n}_input",
             "power": f"in_power{n}_input",
         }
-    return {**asdict(channel), **{key: f"{folder}/{name}" for key, name in files.items()}}
+    return {**asdict(channel), **unit, **{key: f"{folder}/{name}" for key, name in files.items()}}
 
 
 def _fan_facts(kind: FakeKind) -> dict[str, Any]:
@@ -211,7 +216,7 @@ def _gpu(kind: FakeKind) -> Files:
     masks = {name.lower() + "_pg_mask": mask for name, mask in default.masks.items()}
     gpu_mask = masks.pop("gpu_pg_mask", None)
     files: Files = {
-        device + "load": 0,
+        **({device + "load": 0} if kind.board.has_gpu_load else {}),
         device + "railgate_enable": 1,
         device + "power/control": "auto",
         **_steps(kind.board, "gpu", devfreq + "available_frequencies", kind.gpu_hz),
@@ -241,13 +246,18 @@ def _emc(kind: FakeKind) -> Files:
 
 
 def _sensors(kind: FakeKind) -> Files:
-    """Return the files of the INA3221 chips, in the layout of the board's driver."""
+    """Return the files of the sensors, in the layout of the board's drivers."""
     files: Files = {}
-    for chip in sorted({channel.chip for channel in kind.channels}):
+    for chip, driver in sorted(kind.drivers.items()):
         if not kind.hwmon:
             files[_iio(kind, chip) + "/name"] = "ina3221x"
             continue
         folder = _hwmon(kind, chip) + "/"
+        if driver == "ina238":  # no label and no settings, as the driver of Linux 6.8 has it
+            shown = {"name": driver, "in0_input": 0, "temp1_input": 40000}
+            shown |= {"power1_max": 168000000, "power1_max_alarm": 0}
+            files |= {folder + name: value for name, value in shown.items()}
+            continue
         n_on = sum(c.chip == chip and c.label != NC for c in kind.channels)
         files |= {folder + "name": "ina3221", folder + "in7_label": "sum of shunt voltages"}
         files |= {folder + f"in{n}_input": 0 for n in (4, 5, 6, 7)}  # of the shunts, and their sum
@@ -258,7 +268,9 @@ def _sensors(kind: FakeKind) -> Files:
         n = channel.channel
         folder = names["volt"].rpartition("/")[0] + "/"
         limit_ma = 32760
-        if kind.hwmon:
+        if channel.driver == "ina238":
+            pass
+        elif kind.hwmon:
             is_on = channel.label != NC
             files |= {folder + f"in{n}_enable": int(is_on)}
             if is_on or kind.jetpack < 6:  # whose tegrastats prints the label, too

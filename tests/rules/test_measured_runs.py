@@ -96,7 +96,7 @@ def test_entered_idle_powers_are_rows_of_scope_socket():
 @pytest.mark.usefixtures("paths")
 def test_summary_says_where_the_time_went(checkout):
     lines = Path("results/summary.txt").read_text("utf-8").split("\n")
-    assert lines[0] == "Measured on host/local: 3 runs, 8 epochs, 2026 s of training."
+    assert lines[0] == "Measured on this machine: 3 runs, 8 epochs, 2026 s of training."
     (told,) = [re.split(r"  +", line) for line in lines if line.startswith("LeNet-5")]
     fastest = "0 workers, batch 16, disk"
     assert told == ["LeNet-5", "mnist digits x8", "2", fastest, "4.00", "38 %", "compute"]

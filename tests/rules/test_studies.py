@@ -9,11 +9,14 @@ from typing import NamedTuple
 import pytest
 
 from epochwatt.cli import main
+from epochwatt.figures.federated.names import TITLES
 from epochwatt.figures.powertrain.looks import FIGURES
+from epochwatt.pages.studies import federated
 from epochwatt.prediction.transfer.names import TABLES
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.points import read_points
 from epochwatt.roofline.wanted import WantedCeilings, wanted_ceilings
+from epochwatt.rounds.rules import RULES as ROUND_RULES
 from epochwatt.schedule.study import SCORE_COLUMNS
 from epochwatt.study.runs import Run
 from epochwatt.study.settings import load_settings
@@ -24,7 +27,8 @@ from tests.rules.tables import rows
 from tests.unit.prediction.sweeps import GRID, planted
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-SHIPPED = ("sweeps", "rooflines", "published/powertrain", "devices/orin.yaml")
+SHIPPED = ("sweeps", "rooflines", "published/powertrain", "published/federated")
+SHIPPED += tuple(f"devices/{name}.yaml" for name in ("agx", "nano", "nx", "orin"))
 SHIPPED += tuple(f"twin/{name}.yaml" for name in ("boards", "parameters", "samples"))
 CONFIG = {"studies": ["small"], "sweeps": ["mine", "simulated"]}
 MODES = [{"cores": 1}]
@@ -45,6 +49,12 @@ SCHEDULE = {
         "rates": {"steps": {"steps": [[20, 0.5], [20, 1]]}, "trace": {"file": "trace.txt"}},
     },
 }
+FEDERATED = {
+    **{"workload": "lenet", "devices": ["nano", "orin"], "modes": 60, "samples": 40000},
+    **{"fleets": [4], "judged_fleet": 4, "data": ["equal"], "judged_data": ["equal"], "draws": 1},
+    **{"model_mb": 1, "bandwidth_mbit_s": 100, "engine_s": 1, "training": {"rounds": 2}},
+    **{"waiting": ["governed"], "waiting_factors": [1]},
+}
 TRANSFER_MODES = [(4, *clocks) for clocks in product((400, 1500), (150, 400, 1300), (600, 1600))]
 POWERTRAIN = {
     "example": {"workload": "new", "limit_w": 5, "minibatches": 100},
@@ -62,10 +72,11 @@ list_modes collect_sweep simulate_sweep count_workload count_work score_sweep sc
 list_ceiling_modes place_points explain_runs fit_public_rooflines draw_rooflines
 simulate_schedules score_schedules play_schedules summarise_schedules replan_schedules
 draw_replanning judge_transfer collect_powertrain draw_powertrain compare_powertrain
-check_table_claims show_powertrain
+check_table_claims show_powertrain simulate_rounds draw_rounds
 """
 TARGETS = ("tables/explanations.csv", "roofline/points.csv", "figures/roofline/time_public.svg")
 TARGETS += ("fulcrum/summary.csv", "figures/twin/fulcrum_replanning.svg", "powertrain/index.html")
+TARGETS += ("federated/claims.csv", "figures/twin/federated_waiting.svg")
 
 
 class Made(NamedTuple):
@@ -93,6 +104,7 @@ def made(checkout, measure_mode, write_epochs, run_rules):
     checkout.write("schedule.yaml", SCHEDULE)
     Path("trace.txt").write_text("\n".join(str(n / 10) for n in range(250)), "utf-8")
     checkout.write("powertrain.yaml", POWERTRAIN)
+    checkout.write("federated.yaml", FEDERATED)
     keep_sweeps("energy-time-fairness-tx2")
     old = planted(TRANSFER_MODES, sweep="old", workload="old")
     new = planted(TRANSFER_MODES, lambda mode: 50 / mode[2] + 0.02, sweep="new", workload="new")
@@ -220,6 +232,24 @@ def test_rates_that_change_are_played_and_drawn():
     assert list(dict.fromkeys((row["rates"], row["arrivals"]) for row in played)) == kinds
     assert {row["policy"] for row in played} == {"oracle", "never", "always", "hysteresis"}
     assert min(float(row["regret_pct"]) for row in played) >= 0
+
+
+@pytest.mark.usefixtures("made")
+def test_rounds_of_a_small_fleet_become_tables_claims_figures_and_a_section():
+    summary = {row["rule"]: row for row in rows("results/federated/summary.csv")}
+    assert set(summary) == set(ROUND_RULES)
+    assert {row["provenance"] for row in summary.values()} == {"simulated"}
+    assert float(summary["maxn"]["saved_pct"]) == 0 < float(summary["plan"]["saved_pct"])
+    trainings = rows("results/federated/trainings_summary.csv")
+    assert {(row["rule"], row["disturbed"]) for row in trainings} == {
+        *product(("maxn", "plan_once", "plan_again", "oracle"), ("True", "False"))
+    }
+    for name in TITLES:
+        assert Path(f"results/figures/twin/{name}.png").is_file()
+    tables = ("summary", "trainings_summary", "claims")
+    section = federated({name: f"results/federated/{name}.csv" for name in tables})
+    assert section["lead"][0].startswith("Simulated boards, not measured: of ")
+    assert len(section["summary"].lines) == len(ROUND_RULES)
 
 
 @pytest.mark.usefixtures("made")

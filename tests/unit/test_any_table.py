@@ -65,7 +65,7 @@ PALETTE = dict(zip((*ODD, "own"), PLOTTING.spare * 3, strict=False)) | PLOTTING.
 TITLES = {"lenet": 'LeNet-5 "größer" &amp; $x_1^2$ {a} %s', "agx": "AGX $\\frac{$ $"}
 MEASURED = ("host", "jetson", "fake")
 
-EXAMPLES = int(os.environ.get("EPOCHWATT_EXAMPLES", "2"))
+EXAMPLES = int(os.environ.get("EPOCHWATT_EXAMPLES", "4" if os.environ.get("THOROUGH") else "2"))
 looked_at = settings(
     max_examples=EXAMPLES,
     derandomize=EXAMPLES < 10,

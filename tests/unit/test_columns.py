@@ -62,11 +62,6 @@ def test_defaults_of_factors_are_what_they_were():
     assert {k: v for k, v in c.FACTOR_DEFAULTS.items() if k in DEFAULTS} == DEFAULTS
 
 
-def test_clocks_have_no_statistic():
-    assert [name for name in c.STATISTIC_COLUMNS if name.startswith("t_")] == []
-    assert {"e2e_s", "stall_s", "loss", "energy_wh"} <= set(c.STATISTIC_COLUMNS)
-
-
 def test_every_flag_has_one_of_three_effects_and_fits_into_a_cell():
     assert set(c.FLAG_EFFECTS.values()) == {"invalidates", "voids_energy", "informs"}
     assert [flag for flag in c.FLAGS if " " in flag or "," in flag] == []

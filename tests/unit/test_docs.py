@@ -56,15 +56,6 @@ def test_links_lead_to_files_and_headings(page):
     assert broken == []
 
 
-@by_page(DOCS)
-def test_pages_link_to_no_file_outside_docs(page):
-    include = re.search(r"\{include\} (\S+)", page.read_text("utf-8"))
-    shown = (page.parent / include[1]).resolve() if include else page
-    links = re.findall(r"\]\(([^)\s#]+)[^)]*\)", shown.read_text("utf-8"))
-    targets = [(shown.parent / link).resolve() for link in links if "://" not in link]
-    assert [path for path in targets if (ROOT / "docs") not in path.parents] == []
-
-
 @by_page([page for page in PAGES if page.name != "CHANGELOG.md"])  # which names former files
 def test_named_files_exist(page):
     named = re.findall(
@@ -87,12 +78,6 @@ def test_pages_named_in_code_exist(folder):
             lost = [page for page in named if not list(ROOT.glob(page))]
             missing |= {relative(path): lost} if lost else {}
     assert missing == {}
-
-
-@by_page(DOCS)
-def test_tables_read_from_files_exist(page):
-    for name in re.findall(r"^ *:file: (\S+)$", page.read_text("utf-8"), re.M):
-        assert (page.parent / name).is_file(), name
 
 
 def commands(page):

@@ -21,7 +21,8 @@ SCRIPTS = sorted((REPOSITORY / "workflow/scripts").glob("*.py"))
 RULE_FILES = sorted((REPOSITORY / "workflow/rules").glob("*.smk"))
 
 BOARD_LAYERS = {"", "columns", "errors", "board"}
-OF_ONE_NETWORK = {"transformers"}  # imported when BERT is built: a board may do without
+# imported when BERT and QLoRA are built: a board may do without
+OF_ONE_NETWORK = {"transformers", "bitsandbytes"}
 BOARD_LIBRARIES = {"torch", "torchvision", "numpy", "PIL", "psutil", "pynvml", "jtop"}
 
 

@@ -22,7 +22,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.synthetic import sampler_with
-from epochwatt import Epoch, EpochMonitor, Window, monitor
+from epochwatt import EpochMonitor, monitor
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.telemetry.client import Sampler
 from epochwatt.columns import FLAG_EFFECTS
@@ -330,15 +330,6 @@ def test_odd_use_is_told_and_harms_nothing(make, caplog):
         **{"model": 3, "odd": "{1, 2}"},
     }
     assert "begun again" in caplog.text
-
-
-def test_what_is_printed(make):
-    facts = dict.fromkeys(Epoch.__dataclass_fields__)
-    facts |= {"epoch": 2, "e2e_s": 12.31, "wait_s": 0.5, "flags": ()}
-    told = str(Epoch(**{**facts, "energy_wh": 0.0612, "energy_error_pct": 2.14}))
-    assert told == "epoch 2: 12.31 s, 4 % waiting for data; 61.2 mWh +- 2.1 %; no flags"
-    told = str(Window("eval", 2.0, 7200.0, None, 3600.0, "gpu", ("power_gap",)))
-    assert told == "eval: 2.00 s; 2 Wh; power_gap"
 
 
 @pytest.mark.slow

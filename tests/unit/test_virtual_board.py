@@ -1,16 +1,13 @@
 """The virtual board's parts that need neither QEMU nor a network: device tree, verdict, refusal."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 
 from epochwatt.board.device.kinds import KINDS
-from epochwatt.errors import EpochwattError
 from tests.fakeboard.kinds import find_kind
 from tests.virtual_board import build, run
 from tests.virtual_board.device_tree import board_tree
@@ -95,97 +92,3 @@ def test_only_a_board_that_got_to_its_end_without_a_difference_passes(
     assert capsys.readouterr().out.count("expected 1.0") == 2 + sum(
         line["is_right"] is not None for line in lines
     )
-
-
-def test_power_is_cut_at_drawn_moments_and_each_boot_hears_what_had_ended(
-    monkeypatch, tmp_path, capsys
-):
-    words, moments = [], []
-
-    def boot(program, word, disks, cut_s=None):
-        words.append(word)
-        moments.append(cut_s)
-        first = int(word.partition(":")[2])
-        yield f"{run.MARK}{json.dumps(SHOWN)}"
-        if cut_s is None:
-            yield f"{run.MARK}{json.dumps(END)}"
-        else:
-            yield from (f"EPOCH {epoch}" for epoch in range(first, first + 3))
-
-    monkeypatch.setattr(run, "run", lambda *_: None)
-    monkeypatch.setattr(run, "make_image", lambda *_: None)
-    lines = run.cut_power(boot, tmp_path)
-    assert lines == [SHOWN] * (run.N_CUTS + 1) + [END]
-    assert words == [*(f"cut:{3 * n}" for n in range(run.N_CUTS)), f"end:{3 * run.N_CUTS}"]
-    assert len(set(moments)) == run.N_CUTS + 1
-    assert capsys.readouterr().out.count("power cut ") == run.N_CUTS
-
-
-@pytest.fixture
-def made(monkeypatch, tmp_path):
-    """What a build makes, in order; nothing is fetched or compiled."""
-    steps = []
-    for name in ("root", "modules", "initrd"):
-        monkeypatch.setattr(build, f"_build_{name}", lambda *_, name=name: steps.append(name))
-    monkeypatch.setattr(build, "_fetch_kernel", lambda *_: steps.append("kernel"))
-    monkeypatch.setattr(build, "check_needs", lambda: None)
-    monkeypatch.setattr(build, "CACHE", tmp_path)
-
-    def now():
-        steps.clear()
-        build.build(build.KERNELS["6.1"])
-        return list(steps)
-
-    return now
-
-
-def test_only_what_has_changed_or_failed_is_built_anew(made, monkeypatch, tmp_path):
-    def fails(*_):
-        raise EpochwattError("no network")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(build, "_fetch_kernel", fails)
-        with pytest.raises(EpochwattError, match="no network"):
-            made()
-    assert made() == ["kernel", "modules", "initrd"]
-    assert made() == []
-    monkeypatch.setattr(build, "DRIVERS", (*build.DRIVERS, "another"))
-    assert made() == ["initrd"]
-    shutil.copytree(build.HERE, tmp_path / "here")
-    monkeypatch.setattr(build, "HERE", tmp_path / "here")
-    assert made() == []
-    with open(tmp_path / "here/vboard.c", "a") as source:
-        source.write("\n")
-    assert made() == ["modules"]
-    monkeypatch.setattr(build, "PROGRAMS", (*build.PROGRAMS, "another"))
-    assert made() == ["root"]
-
-
-def test_missing_packages_are_named_before_anything_is_built(monkeypatch, tmp_path):
-    monkeypatch.setattr(
-        shutil, "which", lambda name, **_: None if name == "dtc" else "/bin/" + name
-    )
-    monkeypatch.setattr(build, "KEYRING", str(tmp_path))
-    monkeypatch.setattr(build, "CACHE", tmp_path / "cache")
-    with pytest.raises(EpochwattError) as error:
-        build.build(build.KERNELS["6.1"])
-    assert error.value.found == "no device-tree-compiler"
-    assert "apt install" in error.value.do
-    assert not (tmp_path / "cache").exists()
-
-
-def test_our_own_session_can_be_had_without_torch():
-    """What the virtual board trains with, which has no torch, follows what our modules import."""
-    code = "import sys, trainer; sys.meta_path.insert(0, trainer.MadeUpTorch()); "
-    code += (
-        "from epochwatt.board.training import __main__, session; print(session.torch.__version__)"
-    )
-    paths = [str(build.HERE), str(build.HERE.parents[1] / "src")]
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.stderr, done.stdout) == ("", "0 (made up)\n")

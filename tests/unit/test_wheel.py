@@ -35,6 +35,9 @@ print(json.dumps([import_s, has_numpy, works]))
 """
 
 
+pytestmark = pytest.mark.thorough  # `make dist` runs them, too
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     folder = Path(os.environ.get("EPOCHWATT_DIST") or tmp_path_factory.mktemp("wheel"))

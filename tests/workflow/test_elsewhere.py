@@ -1,6 +1,7 @@
 """The workflow without a checkout: from a wheel, from a repository on GitHub, with --sdm conda.
 
 Each shape makes a figure of two simulated runs, in an empty folder, with the package of a wheel.
+`make dist` runs them all.
 """
 
 import os
@@ -127,6 +128,7 @@ def test_a_wheel_lays_out_a_folder_and_its_workflow_runs_there(laid_out, install
     assert laid_out.epochwatt("plan").status == 0
 
 
+@pytest.mark.thorough
 def test_jobs_in_a_deployed_environment_use_the_package_that_runs_the_workflow(
     laid_out, installed, tmp_path
 ):
@@ -185,11 +187,13 @@ def deployed(tmp_path, installed, remote):
     return checkout
 
 
+@pytest.mark.thorough
 def test_a_module_of_a_repository_draws_with_the_package_of_the_wheel(deployed):
     """The repository is fetched by git, as from GitHub."""
     deployed.draw()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_small_configuration_runs(fresh):
     """`.test/` holds what Snakemake's catalogue and whoever changes a rule try: about a minute."""
@@ -203,6 +207,7 @@ def test_the_small_configuration_runs(fresh):
         assert (fresh.root / ".test/results" / path).is_file()
 
 
+@pytest.mark.thorough
 def test_without_the_package_it_says_what_to_do(deployed):
     """It is installed here, so it is hidden."""
     (deployed.root / "blocked").mkdir()

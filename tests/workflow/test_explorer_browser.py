@@ -3,7 +3,6 @@
 import contextlib
 import csv
 import itertools
-import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -110,7 +109,9 @@ def write_page(page: Path, data: dict) -> Path:
     return page
 
 
-@pytest.fixture(params=WIDTHS.values(), ids=WIDTHS)
+@pytest.fixture(
+    params=[WIDTHS["desk"], pytest.param(WIDTHS["phone"], marks=pytest.mark.thorough)], ids=WIDTHS
+)
 def page(request, browser, written) -> Iterator[Page]:
     """The page in one of two widths; whatever is done there, it says nothing and loads nothing."""
     with drawn(browser, written, request.param) as page:
@@ -309,21 +310,6 @@ def test_one_epoch_and_a_figure_are_drawn_and_say_what_they_are(page):
     assert page.locator("#spec svg [aria-roledescription=bar]").count() == len(MODES)
     assert "simulated, not measured" in page.locator("#spec").inner_text()
     assert page.evaluate(call, "twin-none") is False
-
-
-def test_tabs_turn_with_the_arrow_keys_and_a_dark_page_redraws(desk):
-    ink = "getComputedStyle(document.querySelector('#x-chart .role-axis-title text')).fill"
-    before = desk.evaluate(ink)
-    desk.emulate_media(color_scheme="dark")
-    desk.wait_for_function(f"{ink} !== {json.dumps(before)}")
-    assert desk.locator("#x-chart [aria-roledescription=point]").count() == 14
-    desk.locator("#x-tab-points").focus()
-    desk.keyboard.press("ArrowRight")
-    assert desk.evaluate("document.activeElement.id") == "x-tab-budget"
-    assert desk.locator("#x-budget").is_visible()
-    assert not desk.locator("#x-points").is_visible()
-    desk.keyboard.press("End")
-    assert desk.evaluate("document.activeElement.id") == "x-tab-epoch"
 
 
 def test_a_run_with_its_first_epoch_alone_is_no_point(browser, tables):

@@ -8,11 +8,10 @@ from collections import Counter, defaultdict
 from contextlib import ExitStack
 from typing import NamedTuple
 
-import numpy as np
 import pytest
 from fake_board import FakeBoard
 from fleet_checkout import FleetCheckout, on
-from full_checkout import LONG, TINY, FullCheckout, Outcome, Started
+from full_checkout import LONG, FullCheckout, Outcome, Started
 from slurm_cluster import FLEET, Node, node_of
 
 from epochwatt.study.runs import Run
@@ -236,42 +235,3 @@ def validity(checkout: FullCheckout, run: Run) -> list[tuple[str, bool]]:
         (row["valid"], "clock_below_request" in row["flags"].split())
         for row in checkout.rows(run.id)
     ]
-
-
-# -- section 5.4 of SIGMETRICS 2023 ------------------------------------------------------------
-
-
-@thorough
-def test_study_of_variability_is_measured_by_five_boards_at_once(shop):
-    fleet = shop.fleet(NANOS)
-    name = "sigmetrics-variability-nano"
-    studies = fleet.read_yaml("config/studies.yaml")
-    study = studies[name]
-    (factors,) = study["sweep"]
-    smaller = {"dataset_source": "digits", "dataset_scale": TINY, "num_workers": 1}
-    studies[name] = study | {"epochs": 3, "twin": False, "sweep": [factors | smaller]}
-    figures = fleet.read_yaml("config/plotting.yaml")
-    figures["figures"] = {"fig05": figures["figures"]["fig05"]}
-    fleet.write_yaml("config/studies.yaml", studies)
-    fleet.write_yaml("config/config.yaml", {"studies": name})
-    fleet.write_yaml("config/plotting.yaml", figures)
-    shop.provide_data(fleet)
-    with fleet.cluster():
-        fleet.make("figures")
-    assert [node_for(run).name for run in fleet.runs()] == [node.name for node in NANOS]
-    assert_each_on_its_own_board(fleet)
-    assert len({tuple(of_run) for of_run in losses(fleet).values()}) == 1  # units differ in time
-
-    rows = fleet.table("results/figures/fake/fig05a.csv")
-    drawn_s = {(r["run"], r["epoch"]): float(r["value"]) for r in rows if r["quantity"] == "e2e_s"}
-    measured_s = {
-        (run.id, row["epoch"]): float(row["e2e_s"])
-        for run in fleet.runs()
-        for row in fleet.rows(run.id)[1:]
-    }
-    assert drawn_s == measured_s
-    of_boards_s = [[measured_s[run.id, epoch] for epoch in "12"] for run in fleet.runs()]
-    medians_s = np.median(of_boards_s, axis=1)
-    (spread,) = [row for row in rows if row["published_id"] == "RS5.4.2-03"]
-    spread_pct = 100 * np.ptp(medians_s) / np.median(medians_s)
-    assert float(spread["value"]) == pytest.approx(spread_pct)

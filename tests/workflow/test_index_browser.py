@@ -36,7 +36,9 @@ def index(tmp_path_factory, make_checkout, write_epochs) -> Path:
     return folder / "results/index.html"
 
 
-@pytest.fixture(params=WIDTHS.values(), ids=WIDTHS)
+@pytest.fixture(
+    params=[WIDTHS["desk"], pytest.param(WIDTHS["phone"], marks=pytest.mark.thorough)], ids=WIDTHS
+)
 def page(request, browser, index) -> Iterator[Page]:
     """The page in one of two widths; whatever is done there, it says nothing and loads nothing."""
     with opened(browser, index, request.param) as page:

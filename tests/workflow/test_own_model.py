@@ -83,7 +83,7 @@ def test_what_the_reader_then_sees_has_a_row_and_a_card_of_each_network(followed
         ("LeNet-5", "mnist own_data.BARS x0.5"),
         ("Listener", "own_format.Waves own_waves.SINES"),
     }
-    assert all(float(row[heading.index("E2E s")]) > 0 for row in fastest if len(row) > 5)
+    assert all(float(row[heading.index("epoch s")]) > 0 for row in fastest if len(row) > 5)
     page = followed.read("results/index.html")
     assert "No epoch counts yet" not in page
     assert {"MLP 784-128-10", "Listener"} <= {*re.findall(r"<h3>(.*?) <span class=.tag", page)}

@@ -107,6 +107,7 @@ def test_without_a_terminal_a_start_is_a_few_plain_lines(shop, finished):
     assert re.search(r"^nothing to do: all that is asked for is there \(\d+ s\)$", lines[-1])
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_in_a_terminal_a_bar_has_the_time_left_and_goes_away(shop, finished):
     checkout = shown(shop.copy_of(finished.checkout))

@@ -18,7 +18,7 @@ from epochwatt.epochs.energy import J_PER_WH, trapezoid
 from epochwatt.epochs.telemetry import read_all
 from epochwatt.tables import Cells, read_cells, write_entries
 
-MODULE = "module"
+BOARDS = ("module", "board")  # scopes of a board's own rails
 OF_HOST = {"gpu": "GPU", "cpu_package": "CPU package"}  # scope of a sensor -> what it feeds
 # column of a board's samples -> what the rail feeds; none of these lies below another
 RAILS = {
@@ -102,7 +102,7 @@ def rail_parts(epochs: pd.DataFrame, folder: str, scopes: Sequence[Cells]) -> di
     `scopes`: its rows of energy.csv
     """
     scope, numbers = epochs.iloc[0].power_scope, [int(number) for number in epochs.epoch]
-    if scope == MODULE:
+    if scope in BOARDS:
         by_epoch = [_module_parts(folder, number) for number in numbers]
     else:
         by_epoch = [
@@ -129,7 +129,7 @@ def _module_parts(folder: str, epoch: int) -> dict[str, float]:
     window = record.meta["t_start_mono_s"], record.meta["t_end_mono_s"]
     parts: dict[str, float] = {}
     for name, source in record.telemetry.get("sources", {}).items():
-        if source["scope"] == MODULE and source["total"]:
+        if source["scope"] in BOARDS and source["total"]:
             table = samples[name]
             for column in table:
                 if part := RAILS.get(column):

@@ -40,20 +40,25 @@ def word(number: int) -> str:
 
 
 def words(seed: int, stream: int) -> Iterator[str]:
-    """Yield the words of an endless text: ranks by Zipf's law, a share called for by the last word.
+    """Yield the words of an endless text; `stream` as of `ranks`."""
+    return map(word, ranks(seed, stream, N_WORDS))
+
+
+def ranks(seed: int, stream: int, n_words: int) -> Iterator[int]:
+    """Yield an endless text's words as ranks: by Zipf's law, a share called for by the last word.
 
     `stream`: texts of one seed but another stream are independent
     """
-    weights = np.arange(1, N_WORDS + 1, dtype=float) ** -FALL
+    weights = np.arange(1, n_words + 1, dtype=float) ** -FALL
     shares = np.cumsum(weights) / weights.sum()
     for block in count():
         random = np.random.default_rng([seed, stream, block])
-        ranks = np.minimum(np.searchsorted(shares, random.random(BLOCK)), N_WORDS - 1).tolist()
+        drawn = np.minimum(np.searchsorted(shares, random.random(BLOCK)), n_words - 1).tolist()
         follows = (random.random(BLOCK) < FOLLOWS).tolist()
         last = 0
-        for rank, follows_last in zip(ranks, follows, strict=True):
-            last = (last * STRIDE + 1) % N_WORDS if follows_last else rank
-            yield word(last)
+        for rank, follows_last in zip(drawn, follows, strict=True):
+            last = (last * STRIDE + 1) % n_words if follows_last else rank
+            yield last
 
 
 def make_synthetic(folder: Path, n_samples: int, seed: int) -> list[str]:

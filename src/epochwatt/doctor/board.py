@@ -139,6 +139,10 @@ def _read_clocks(values: dict[str, object], by_helper: bool) -> Iterator[Finding
     how = "through the helper" if by_helper else "by this user"
     now = ", ".join(f"{key} {values[key]:g}" for key in CLOCKS if values[key] is not None)
     yield ok(_CLOCKS, f"read {how}: {now}")
+    if values["held_back"]:
+        mhz, shown_mhz = values["cpu_mhz"], values["cpu_shown_mhz"]
+        message = f"the CPUs run at {mhz:g} MHz; cpufreq shows {shown_mhz:g}"
+        yield warning("throttling", message, clocks.HELD_BACK_DO)
     missing = [key for key in CLOCKS if values[key] is None]
     if missing:
         yield info(

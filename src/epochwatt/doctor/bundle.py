@@ -302,6 +302,7 @@ READINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("sys/bus/i2c/drivers/ina3221x/*-*/iio:device*", _INA_IIO),
     ("sys/bus/i2c/drivers/ina3221x/*-*/of_node", _INA_TREE),
     ("sys/bus/i2c/drivers/ina3221/*-*/hwmon/hwmon*", ("name", *_INA_CHANNELS, *_INA_LIMITS)),
+    ("sys/bus/i2c/drivers/ina238/*-*/hwmon/hwmon*", ("name", "label", *_INA_CHANNELS, "power1_*")),
     (
         "sys/class/hwmon/hwmon*",
         ("name", "oc*_event_cnt", "oc*_throt_en", "pwm1", "rpm", "fan1_input"),

@@ -46,6 +46,8 @@ def board_flags(record: EpochRecord, samples: Samples) -> set[str]:
         "machine_busy": (board["busy_pct"] or 0.0) > BUSY_PCT,
         "settle_timeout": board["settled"] is not None and not board["settled"]["steady"],
     }
+    if (mode["read_back"] or {}).get("held_back"):  # older records do not tell
+        flags["throttled"] = True
     return {flag for flag, holds in flags.items() if holds} | event_flags(record.meta["events"])
 
 

@@ -30,7 +30,7 @@ from epochwatt.epochs.windows import Array, window_mean, window_median
 from epochwatt.errors import DamagedError, RecordError
 
 # The widest scope is in epochs.csv; all of them are in energy.csv.
-SCOPES = ("module", "socket", "gpu", "cpu_package")
+SCOPES = ("board", "module", "socket", "gpu", "cpu_package")
 COUNTER, TRAPEZOID = "counter", "trapezoid"
 
 # Columns of the host that are means since the row before, not readings of an instant.

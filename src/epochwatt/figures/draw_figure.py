@@ -107,22 +107,27 @@ def _call_configured(job: Job) -> None:
 
 
 def verdict_words(rows: Sequence[ComparisonRow]) -> str:
-    """Say in a sentence how many of a panel's judged take-aways fail; empty where all hold.
+    """Say in a sentence which of a panel's judged take-aways fail; empty where all hold.
 
     A take-away fails by its core claims, or by any claim where the panel has no core claim of it.
+    The only one that fails is told in the words of its first claim that does.
     """
     by_takeaway: dict[str, list[ComparisonRow]] = {}
     for row in rows:
         if row.status in (HOLDS, FAILS) or row.fails:
             by_takeaway.setdefault(row.takeaway, []).append(row)
-    n_failing = 0
-    for claims in by_takeaway.values():
-        core = [row for row in claims if row.role == "core"]
-        n_failing += any(row.fails for row in core or claims)
-    if n_failing:
-        verb = "does" if n_failing == 1 else "do"
-        subject = f"{n_failing} of {counted(len(by_takeaway), 'take-aways')}"
-        return f"{subject} {verb} not hold here: see the table beside it"
+    failing: dict[str, list[str]] = {}  # take-away -> its claims that fail, in words
+    for takeaway, claims in by_takeaway.items():
+        decisive = [row for row in claims if row.role == "core"] or claims
+        if any(row.fails for row in decisive):
+            failing[takeaway] = list(dict.fromkeys(r.claim_text for r in decisive if r.fails))
+    if len(failing) == 1:
+        ((claim, *others),) = failing.values()
+        more = f"; {len(others)} more in the table beside it" if others else ""
+        return f"Does not hold here: {claim}{more}"
+    if failing:
+        subject = f"{len(failing)} of {counted(len(by_takeaway), 'take-aways')}"
+        return f"{subject} do not hold here, {', '.join(failing)}: see the table beside it"
     if any(row.fails for row in rows):
         return "Some printed numbers do not hold here: see the table beside it"
     return ""

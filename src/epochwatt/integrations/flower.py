@@ -31,12 +31,12 @@ from epochwatt.columns import CLOCKS
 from epochwatt.errors import ConfigError
 from epochwatt.monitor import J_PER_WH, EpochMonitor
 from epochwatt.rounds.law import JUMP, Measured, learned_client
-from epochwatt.rounds.plan import Client, Round, energy_j, plan_round
+from epochwatt.rounds.plan import Client, Round, earliest_end_s, energy_j, plan_round
 
 KEY = "epochwatt"  # of our record in a message and its reply
 POLL_S = 0.2  # between two looks for replies; Flower's own grid looks each 3 s
 COLUMNS = (  # of the log, a row for each board of a round; empty: not planned, or not known
-    *("round", "node", "board", "mode", "why"),
+    *("round", "node", "board", "mode", "samples", "why"),
     *("planned_fit_s", "fit_s", "planned_end_s", "end_s", "planned_round_s", "round_s"),
     *("planned_fit_j", "energy_j", "energy_error_j", "power_scope", "planned_round_j", "flags"),
 )
@@ -146,15 +146,14 @@ class PollingGrid:
     give_up_s : after so long a round goes on without the replies that are missing; None: never
     ends_s : node -> when its reply was there, since the messages were sent
     took_s : until all were there, or a round went on without
-    on_late : called with a reply that comes after its round, which is not aggregated
     """
 
-    def __init__(self, grid: Any) -> None:
+    def __init__(self, grid: Any, on_late: Callable[[Any], None] = lambda reply: None) -> None:
         self._grid = grid
+        self._on_late = on_late  # with a reply after its round, which is not aggregated
         self.give_up_s: Optional[float] = None
         self.ends_s: Dict[int, float] = {}
         self.took_s = 0.0
-        self.on_late: Callable[[Any], None] = lambda reply: None
         self._missing: Set[str] = set()  # messages of former rounds
 
     def __getattr__(self, name: str) -> Any:
@@ -178,7 +177,7 @@ class PollingGrid:
                     self.ends_s[reply.metadata.src_node_id] = time.monotonic() - start_s
                 elif asked in self._missing:
                     self._missing.remove(asked)
-                    self.on_late(reply)
+                    self._on_late(reply)
             if time.monotonic() - start_s >= min(limits_s, default=math.inf):
                 break
             time.sleep(POLL_S if waiting else 0.0)
@@ -246,7 +245,7 @@ class PlannedRounds(Strategy):
         self._budget_j = math.inf if max_energy_wh is None else J_PER_WH * max_energy_wh
         self._members = {m.client.name: m for m in members_of(load_fleet(Path(fleet)))}
         self._plan([member.client for member in self._members.values()])
-        self._grid: Any = None
+        self._grid = PollingGrid(None)  # until `start`
         self._nodes: Dict[int, _Node] = {}
         self._orders: Dict[int, _Order] = {}  # of this round
         self._missing: Dict[Tuple[int, int], _Order] = {}  # round and node -> not answered yet
@@ -256,8 +255,7 @@ class PlannedRounds(Strategy):
 
     def start(self, grid: Any, *arguments: Any, **named: Any) -> Any:
         """Run the rounds, as `Strategy.start`."""
-        self._grid = PollingGrid(grid)
-        self._grid.on_late = self._learn_late
+        self._grid = PollingGrid(grid, on_late=self._learn_late)
         return super().start(self._grid, *arguments, **named)
 
     def summary(self) -> None:
@@ -276,7 +274,7 @@ class PlannedRounds(Strategy):
 
     def aggregate_train(self, server_round: int, replies: Iterable[Any]) -> Any:
         """Learn from the replies, log the round, and let the strategy inside aggregate them."""
-        replies, ends_s, late = list(replies), self._ends_s(), self._late
+        replies, ends_s, late = list(replies), self._grid.ends_s, self._late
         self._late = set()
         told = {
             reply.metadata.src_node_id: dict(reply.content.pop(KEY))
@@ -284,7 +282,7 @@ class PlannedRounds(Strategy):
             if reply.has_content() and KEY in reply.content
         }
         for node_id, order in self._orders.items():
-            order.row["round_s"] = None if self._grid is None else self._grid.took_s
+            order.row["round_s"] = self._grid.took_s
             if node_id in told:
                 self._learn(node_id, order, told[node_id], ends_s.get(node_id))
             else:
@@ -300,23 +298,19 @@ class PlannedRounds(Strategy):
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Any]) -> Any:
         """Let the strategy inside aggregate the replies."""
-        self._evaluation_s = max([self._evaluation_s, *self._ends_s().values()])
+        self._evaluation_s = max([self._evaluation_s, *self._grid.ends_s.values()])
         return self.strategy.aggregate_evaluate(server_round, _by_node(replies))
-
-    def _ends_s(self) -> Dict[int, float]:
-        return {} if self._grid is None else self._grid.ends_s
 
     def _give_up_after(self, end_s: Optional[float]) -> None:
         if end_s is not None:
             end_s += 0.5 * end_s + 10.0 if self.patience_s is None else self.patience_s
-        if self._grid is not None:
-            self._grid.give_up_s = end_s
+        self._grid.give_up_s = end_s
 
     def _plan(self, clients: List[Client]) -> Round:
         """Return the best round; ConfigError: none keeps deadline or budget."""
         latest_s = self._deadline_s
         if latest_s is None:
-            latest_s = _earliest_s(clients) if self._objective == "energy" else math.inf
+            latest_s = earliest_end_s(clients) if self._objective == "energy" else math.inf
         return plan_round(clients, self._objective, latest_s, self._budget_j)
 
     def _order(self, server_round: int, node_ids: List[int]) -> Optional[float]:
@@ -339,7 +333,7 @@ class PlannedRounds(Strategy):
             except ConfigError as error:
                 log(WARNING, "round %d ends as early as it can: %s", server_round, error)
                 whys.append(error.problem)
-                planned = plan_round(list_of, "energy", _earliest_s(list_of))
+                planned = plan_round(list_of, "energy", earliest_end_s(list_of))
             chosen.update(zip(awaited, planned.choices))
             round_of = {
                 "planned_round_s": planned.end_s,
@@ -356,6 +350,7 @@ class PlannedRounds(Strategy):
                 round_of,
                 board=client.name,
                 mode=mode.of_parts(member.parts),
+                samples=int(client.n_samples[k]),
                 planned_fit_s=float(client.fit_s[k]),
                 planned_fit_j=float(client.fit_j[k]),
                 planned_end_s=float(client.end_s()[k]),
@@ -424,11 +419,6 @@ class PlannedRounds(Strategy):
             if is_new:
                 writer.writeheader()
             writer.writerow(order.row)
-
-
-def _earliest_s(clients: List[Client]) -> float:
-    """Return the end of a round in which each board is as fast as it can."""
-    return max(float(client.end_s().min()) for client in clients)
 
 
 def _by_node(replies: Iterable[Any]) -> List[Any]:

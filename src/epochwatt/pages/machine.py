@@ -14,7 +14,7 @@ from epochwatt.analysis.run_means import DATA, setting_words
 from epochwatt.columns import SHARED_FLAGS, TIME_PARTS
 from epochwatt.epochs.bottleneck import find_longest_part
 from epochwatt.pages.numbers import Bar, Column, Line, Number, Quote, Shown, Table
-from epochwatt.text import counted, label, origin
+from epochwatt.text import HOST, THIS_MACHINE, counted, label, origin
 
 BACKENDS = ("host", "jetson", "fake")
 MACHINE = ["backend", "device", "instance"]
@@ -59,7 +59,7 @@ CEILINGS = {
     "launch": (("launches_pct",), "compute: launches"),
     "arithmetic": (("arithmetic_pct",), "compute: arithmetic"),
     "bandwidth": (("memory_pct",), "compute: memory"),
-    "below": (("below_the_roof_pct",), "compute: below the roof"),
+    "below": (("below_the_roof_pct",), "compute: slower than the ceilings allow"),
     "overhead": (("overhead_pct",), ""),
 }
 # of a sensor that does not see the whole board
@@ -119,7 +119,7 @@ class Machine:
             if len(rows):
                 places.append(self._place(backend, device, instance, rows))
                 continue
-            name = f"{origin([backend]).capitalize()} {device}/{instance}"
+            name = _origin(backend, device, instance)
             without.append(
                 {"name": name, "n_runs": self._n_without_mean(backend, device, instance)}
             )
@@ -146,7 +146,7 @@ class Machine:
         ]
         key = dict(KEY)
         if is_explained:
-            shown.append(Column("why", "by its ceilings", "why"))
+            shown.append(Column("why", "against its best rates (ceilings)", "why"))
             key |= {name: words for name, (_, words) in CEILINGS.items() if words}
         key |= dict(ENERGY[part] for part in parts.part.unique())
         counts = self.n_shared.reindex(rows.run).dropna()
@@ -160,7 +160,7 @@ class Machine:
         return {
             "title": title[:1].upper() + title[1:],
             "backend": backend,
-            "origin": f"{origin([backend]).capitalize()} {device}/{instance}",
+            "origin": _origin(backend, device, instance),
             "n_runs": len(rows),
             "n_epochs": int(rows.n_epochs.astype(int).sum()),
             "n_without_mean": self._n_without_mean(backend, device, instance),
@@ -255,6 +255,11 @@ class Machine:
         run = row["run"].rpartition("-")[0]  # no hash: its digits would be hits
         words = [run, self._network(row), self.titles.get(row["device"], ""), _data(row)]
         return " ".join([*words, setting_words(row), label(row["backend"])]).lower()
+
+
+def _origin(backend: str, device: str, instance: str) -> str:
+    place = THIS_MACHINE if device == HOST else f"{device}/{instance}"
+    return f"{origin([backend]).capitalize()} {place}"
 
 
 def _is_shared(rows: pd.DataFrame) -> "pd.Series[bool]":

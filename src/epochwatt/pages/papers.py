@@ -485,7 +485,7 @@ def quantity_words(fact: Fact, statistic: str = "") -> str:
     name = fact.metric.replace("_ms_per_minibatch", " per mini-batch").replace("n_epochs", "epochs")
     name = name.replace("15h", "15 h").replace("preprocess", "pre-processing")
     words = re.sub(r"_(?:pct|wh|w|s|mhz)\b", "", name).replace("/", " / ").replace("+", " + ")
-    words = words.replace("_", " ").replace("e2e", "E2E").replace("iops", "reads")
+    words = words.replace("_", " ").replace("e2e", "epoch time").replace("iops", "reads")
     words = re.sub(r"\b[cg]pu\b", lambda found: found[0].upper(), words)
     return ", ".join(filter(None, (words, FORMULAS.get(fact.formula, ""), statistic)))
 

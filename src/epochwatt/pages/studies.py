@@ -305,7 +305,9 @@ def federated(tables: Mapping[str, str]) -> dict[str, object]:
     for name, numbers in (("summary", FEDERATED_COLUMNS), ("trainings_summary", TRAINING_COLUMNS)):
         table = Table(tables[name])
         lines = [_federated_line(table, n, numbers) for n in range(len(table.rows))]
-        shown[name] = Shown(f"numbers-federated-{name}", numbers, lines)
+        fleets = dict.fromkeys(row["boards"] for row in table.rows)
+        filters = {f"fleet-{n}": f"{n} boards" for n in fleets} if len(fleets) > 1 else {}
+        shown[name] = Shown(f"numbers-federated-{name}", numbers, lines, filters)
     return {
         "title": FEDERATED,
         "lead": in_short(claims),
@@ -325,7 +327,8 @@ def _federated_line(table: Table, n: int, shown: Sequence[Column]) -> Line:
         or table.number(n, column.name, columns.unit(column.name))
         for column in shown
     }
-    return Line(cells, " ".join(words.values()).lower(), table.path, n)
+    more = {"data-has": f"fleet-{row['boards']}"}
+    return Line(cells, " ".join(words.values()).lower(), table.path, n, more)
 
 
 # -- pairs ---------------------------------------------------------------------------------------

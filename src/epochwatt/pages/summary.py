@@ -20,7 +20,7 @@ from epochwatt.pages.numbers import Bar, text_table
 from epochwatt.published.numbers import TITLES as PAPERS
 from epochwatt.study.imported import OWN_LOOP
 from epochwatt.study.runs import TWIN
-from epochwatt.text import aligned, counted, origin
+from epochwatt.text import HOST, THIS_MACHINE, aligned, counted, origin
 
 # a part each: title -> backends
 KINDS = {
@@ -31,7 +31,7 @@ KINDS = {
 NOTHING = "No epoch has been measured."
 NO_POWER = "No power sensor was found, so there is no energy."
 WIDE_PCT = 3.0  # bound of an energy; a board's rails at 10 Hz give 2 % in 40 s
-MEANS = "Means over the valid epochs after the first (1+); parts in % of E2E."
+MEANS = "Means over the valid epochs after the first (1+); parts in % of the epoch."
 OVER_RUNS = (
     "Ranges go from the least run to the most; parts are means of the runs, each counted once."
 )
@@ -46,7 +46,7 @@ FEW_RUNS = 20  # up to so many have a row each; results/tables/runs.csv has them
 # of the text for the terminal; the page has all of it
 WIDTH, MOST_LINES = 100, 22
 MOST_ROWS, MOST_NOTES = 6, 2
-SETTING_WIDTH = 32
+SETTING_WIDTH = 30  # of a run, and of its data
 MORE = "more on the page: results/index.html"
 
 Row = Mapping[str, object]  # title of a column -> its text, or bars
@@ -138,7 +138,10 @@ def summarise(
 def _headline(epochs: pd.DataFrame, means: pd.DataFrame) -> list[str]:
     """Return what was run where, and how much of it counts."""
     units = epochs.groupby("device").instance.unique()
-    places = [f"{device}/{' '.join(sorted(instances))}" for device, instances in units.items()]
+    places = [
+        THIS_MACHINE if device == HOST else f"{device}/{' '.join(sorted(instances))}"
+        for device, instances in units.items()
+    ]
     time_s = epochs.e2e_s.sum()
     duration = f"{time_s:.0f} s" if time_s < LONG_S else f"{time_s / 3600:.0f} h"
     lines = [
@@ -167,7 +170,8 @@ def _headline(epochs: pd.DataFrame, means: pd.DataFrame) -> list[str]:
             "first one, which means leave out; give the study two or more `epochs`."
         )
     seldom = epochs["flags"].str.contains("power_sampling_regular") & epochs.backend.ne(TWIN)
-    wide = epochs[seldom & epochs.power_scope.eq("module") & epochs.energy_error_pct.gt(WIDE_PCT)]
+    seldom &= epochs.power_scope.isin(["module", "board"])
+    wide = epochs[seldom & epochs.energy_error_pct.gt(WIDE_PCT)]
     if not wide.empty:
         lines.append(
             f"The energy of {counted(len(wide), 'epochs')} is known to "
@@ -190,7 +194,7 @@ def _workload_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
         row: dict[str, object] = {
             **_named(workload.group, titles),
             "runs": str(workload.n_runs),
-            "E2E s": _range(workload.e2e_s),
+            "epoch s": _range(workload.e2e_s),
             "parts": [Bar(100.0, shares, words)] if shares else [],
             PARTS_PCT: ", ".join(f"{share:.1f}" for share in shares.values()),
         }
@@ -206,7 +210,7 @@ def _best_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> tuple[str, lis
     for choice in choices:
         row = _named(choice.group, titles)
         row |= {"unit": str(choice.group["instance"]), "of runs": str(choice.n_runs)}
-        row |= {"best setting": choice.setting, "E2E s": _short(choice.e2e_s)}
+        row |= {"best setting": choice.setting, "epoch s": _short(choice.e2e_s)}
         if choice.energy_wh is not None:
             row["energy Wh"] = _short(choice.energy_wh)
         rows.append(row)
@@ -226,10 +230,10 @@ def _fastest_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[dict[s
         row = {"unit": f"{run['device']}/{run['instance']}"} if has_units else {}
         row |= {
             "network": named["model"],
-            "data": named["data"],
+            "data": textwrap.shorten(named["data"], SETTING_WIDTH, placeholder=" ..."),
             "runs": str(len(group)),
             "fastest": textwrap.shorten(_terse(run), SETTING_WIDTH, placeholder=" ..."),
-            "E2E s": f"{run['e2e_s']:.2f}",
+            "epoch s": f"{run['e2e_s']:.2f}",
             **_power(run),
             PART_LABELS["stall"]: _percent(100 * run["stall_s"] / run["e2e_s"], 0),
             "bound by": _bound(run),
@@ -264,11 +268,11 @@ def _run_rows(means: pd.DataFrame, titles: Mapping[str, str]) -> list[Row]:
                 **_named(run, titles),
                 "unit": run["instance"],
                 "storage": run["storage"],
-                "mode": str(run["power_mode"]),
+                "mode": "as is" if run["power_mode"] == "asis" else str(run["power_mode"]),
                 "workers": "" if pd.isna(run["num_workers"]) else str(run["num_workers"]),
                 "batch": "" if pd.isna(run["batch_size"]) else str(run["batch_size"]),
                 "epochs": str(run["n_epochs"]),
-                "E2E s": f"{run['e2e_s']:.2f}",
+                "epoch s": f"{run['e2e_s']:.2f}",
                 **{PART_LABELS[part]: _percent(share, 1) for part, share in shares.items()},
                 "bound by": _bound(run),
                 **_power(run),

@@ -13,7 +13,7 @@ from epochwatt.tables import checked_rows, filled, write_entries
 Provenance = Literal["measured", "public", "simulated", "fake"]
 Processor = Literal["cpu", "gpu"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16"]
-Scope = Literal["", "module", "socket", "gpu", "cpu_package"]  # of power
+Scope = Literal["", "board", "module", "socket", "gpu", "cpu_package"]  # of power
 Task = Literal["train", "infer"]
 POSITIVE = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "batch_size", "time_s", "power_w")
 

@@ -17,6 +17,7 @@ from epochwatt.rounds.plan import (
     Client,
     Objective,
     Round,
+    earliest_end_s,
     energy_j,
     fixed_round,
     n_samples,
@@ -84,7 +85,7 @@ def find_answer(request: Request, root: Path = Path()) -> Answer:
     if request.deadline_s is not None:
         latest_s = request.deadline_s
     elif request.objective == "energy":
-        latest_s = max(float(client.end_s(z).min()) for client in clients)
+        latest_s = earliest_end_s(clients, z)
     else:
         latest_s = math.inf
     budget_j = math.inf if request.max_energy_wh is None else 3600 * request.max_energy_wh
@@ -131,11 +132,13 @@ def table_of(answer: Answer) -> pd.DataFrame:
                 "end_high_s": client.around_s + fit_s * math.exp(quantile * spread),
                 "power_w": member.power_w[k],
                 "energy_j": client.energy_j(k, answer.planned.end_s),
-                "waiting_s": answer.planned.end_s - fit_s,
+                "waiting_s": max(answer.planned.end_s - fit_s, 0.0),  # but for rounding
                 "waiting_w": client.waiting_w[k],
                 "late": late,
                 "provenance": member.provenance,
                 "profiled_modes": member.n_profiled,
+                "measured_fits": member.n_fits,
+                "times_table": member.slower,
             }
         )
     return pd.DataFrame(rows)
@@ -156,6 +159,9 @@ def answer_lines(answer: Answer) -> list[str]:
     origins = [answer_origin(p) for p in dict.fromkeys(table["provenance"])]
     if table["profiled_modes"].notna().any():
         origins.append("PREDICTED from a few modes")
+    corrected = table[table["measured_fits"] > 0]
+    if len(corrected):
+        origins.append("CORRECTED by measured rounds")
     asked = [AIMS[request.objective]]
     if request.deadline_s is not None:
         asked.append(f"ends within {request.deadline_s:g} s")
@@ -203,6 +209,12 @@ def answer_lines(answer: Answer) -> list[str]:
     lines.append(f"Some board ends later in {100 * late:.3g} % of such rounds.")
     if (table["end_low_s"] == table["end_high_s"]).all():
         lines[-1] = "How much fits vary is not known: spread_pct of a board says it."
+    if len(corrected):
+        n_fits, times = corrected["measured_fits"].sum(), corrected["times_table"]
+        lines.append(
+            f"{counted(n_fits, 'measured fits')} of {counted(len(corrected), 'boards')} took "
+            f"{times.min():.3g} to {times.max():.3g} times what tables say."
+        )
     cells = [
         (
             row["board"] if row["boards"] == 1 else f"{row['board']} ({row['boards']})",

@@ -71,6 +71,9 @@ class FederatedStudy(Closed):
     risk_pct: float = Field(
         10, gt=0, le=50, description="of a plan: that any board ends later than the slowest needs"
     )
+    work_pct: float = Field(
+        20, ge=0, lt=100, description="of its data that a board of `plan_work` may add or leave out"
+    )
     profiled: int = Field(
         10, ge=4, description="modes that half of the boards are known from, where so judged"
     )

@@ -5,11 +5,12 @@ public, simulated, or a few modes of them from which all others are predicted.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -23,6 +24,7 @@ from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Context
 from epochwatt.prediction.registry import RECOMMENDED, load_method
+from epochwatt.rounds.law import Measured, learned_client
 from epochwatt.rounds.plan import Client, Numbers
 from epochwatt.study.devices import Devices
 from epochwatt.study.validation import validated
@@ -32,6 +34,7 @@ from epochwatt.sweeps.grids import grid_modes, steps_of_kind
 from epochwatt.sweeps.mode_table import ModeTable, tables_of
 from epochwatt.sweeps.modes import SweepFacts, mode_rows
 from epochwatt.sweeps.table import load_sweep
+from epochwatt.tables import read_cells
 from epochwatt.twin.boards import Clocks
 from epochwatt.twin.network import COUNTS, network_of
 from epochwatt.twin.power import idle_w
@@ -44,6 +47,8 @@ BATCH_SIZE = 16  # of a simulated board
 LEVELS = 9  # of the number of mini-batches, where it may be chosen
 IDLE_STATES = {"pinned": "logging_off_dvfs_off", "governed": "logging_off_dvfs_on"}
 MHZ_WITHIN = 0.02  # a clock that is named stands for a step this near
+LOGGED = ("round", "board", "mode", "flags")  # columns of a log of rounds
+LOGGED_NUMBERS = ("planned_fit_s", "fit_s", "end_s", "energy_j")
 
 
 GridOf = Annotated[
@@ -113,6 +118,10 @@ class Fleet(BaseModel):
     engine_s: NotNegative = Field(
         0.0, description="the engine's own time in a round, without fits and transfers, s"
     )
+    rounds: str | None = Field(
+        None,
+        description="log of measured rounds, as `PlannedRounds` writes it: it corrects the tables",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +135,8 @@ class Member:
     minibatches: tuple[int, ...]  # that it trains in an epoch, of each choice
     provenance: str  # of its table
     n_profiled: int | None = None  # modes that all others are predicted from
+    n_fits: int = 0  # measured ones that correct its table
+    slower: float = 1.0  # times that they took as long as the table says
 
 
 def load_fleet(path: Path) -> Fleet:
@@ -165,9 +176,90 @@ def members_of(fleet: Fleet, root: Path = Path()) -> list[Member]:
     """Return the boards of a fleet with their choices, a row for each mode and amount of training.
 
     Raises ConfigError: a board without a table, or with several; a mode that it lacks; power that
-    is not known; no mode within its limit of power.
+    is not known; no mode within its limit of power; a log of other rounds.
     """
-    return [_member(entry, fleet, root) for entry in fleet.boards]
+    members = [_member(entry, fleet, root) for entry in fleet.boards]
+    return members if fleet.rounds is None else _corrected(members, fleet.rounds)
+
+
+def _corrected(members: list[Member], path: str) -> list[Member]:
+    """Return boards as the fits of a log of rounds correct their tables (`law.learned_client`)."""
+    fits = _read_fits(path)
+    of_board = {str(name): part for name, part in fits.groupby("board")}
+    if not of_board.keys() & {member.client.name for member in members}:
+        raise ConfigError(
+            "no fit of a board of this fleet, in a mode that was planned",
+            where=path,
+            found=f"{len(fits)} fits of {', '.join(of_board) or 'no board'}",
+            do="leave `rounds` out until there are some",
+        )
+    return [
+        _learned(member, of_board[member.client.name], path)
+        if member.client.name in of_board
+        else member
+        for member in members
+    ]
+
+
+def _read_fits(path: str) -> pd.DataFrame:
+    """Return the fits of a log of rounds that were in the mode that was planned for them."""
+    log = pd.DataFrame(read_cells(path), dtype=object)
+    if len(log) and (lacking := {*LOGGED, *LOGGED_NUMBERS} - {*log.columns}):
+        raise ConfigError(
+            f"it is no log of rounds: it has no column {', '.join(sorted(lacking))}",
+            where=path,
+            do="name the file that PlannedRounds has written",
+        )
+    # published logs do not name the nodes, and older ones do not count samples
+    log = log.reindex(columns=[*LOGGED, "node", *LOGGED_NUMBERS, "samples"], fill_value="")
+    numbers = [*LOGGED_NUMBERS, "samples"]
+    try:
+        log[numbers] = log[numbers].replace("", np.nan).astype(float)
+    except ValueError as error:
+        raise ConfigError(f"a number of a fit is wrong: {error}", where=path) from None
+    is_fit = log["fit_s"].gt(0) & log["planned_fit_s"].gt(0)
+    return log[is_fit & ~log["flags"].astype(str).str.contains("mode_not_met")]
+
+
+def _learned(member: Member, fits: pd.DataFrame, path: str) -> Member:
+    """Return boards as their fits correct them; of boards that are alike the one in the middle.
+
+    How far fits were from what was planned is at least their spread.
+    """
+    client, choices = member.client, dict[str, list[int]]()
+    for k, mode in enumerate(member.modes):
+        choices.setdefault(mode.of_parts(member.parts), []).append(k)
+    measured: dict[str, list[Measured]] = {}  # of each node
+    rows: list[Any] = [*fits.itertuples()]
+    for row in rows:
+        if row.mode not in choices:
+            raise ConfigError(
+                f"board {client.name} has no mode {row.mode}",
+                where=f"{path}: round {row.round}",
+                found=f"{len(choices)} modes, such as {next(iter(choices))}",
+                do="give it the table, grid and modes that those rounds were planned with",
+            )
+        of_mode = choices[row.mode]
+        k = of_mode[int(np.abs(client.n_samples[of_mode] - row.samples).argmin())]
+        scale = 1.0 if np.isnan(row.samples) else client.n_samples[k] / row.samples
+        around_s = client.around_s if np.isnan(row.end_s) else row.end_s - row.fit_s
+        fit_s, fit_j = scale * row.fit_s, scale * row.energy_j
+        ended = Measured(k, fit_s, fit_s + around_s, None if np.isnan(fit_j) else fit_j)
+        measured.setdefault(row.node, []).append(ended)
+    nodes = sorted((learned_client(client, m) for m in measured.values()), key=_first_fit_s)
+    learned = nodes[len(nodes) // 2]
+    off = np.sqrt(np.mean(np.log(fits["fit_s"] / fits["planned_fit_s"]) ** 2))
+    return replace(
+        member,
+        client=replace(learned, spread=np.maximum(client.spread, off)),
+        power_w=learned.fit_j / learned.fit_s,
+        n_fits=len(fits),
+        slower=_first_fit_s(learned) / _first_fit_s(client),
+    )
+
+
+def _first_fit_s(client: Client) -> float:
+    return float(client.fit_s[0])
 
 
 def _member(entry: BoardEntry, fleet: Fleet, root: Path) -> Member:

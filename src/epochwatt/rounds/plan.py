@@ -9,7 +9,7 @@ is optimal for the choices that are given.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -52,6 +52,17 @@ class Client:
         """Return when each choice ends, s, shape (n,); `z`: SDs by which the fit is longer."""
         return self.around_s + self.fit_s * np.exp(z * self.spread)
 
+    def with_choices(self, rows: Indices) -> "Client":
+        """Return it with these of its choices alone."""
+        return replace(
+            self,
+            fit_s=self.fit_s[rows],
+            fit_j=self.fit_j[rows],
+            waiting_w=self.waiting_w[rows],
+            n_samples=self.n_samples[rows],
+            spread=np.broadcast_to(self.spread, self.fit_s.shape)[rows],
+        )
+
     def energy_j(self, choice: int, end_s: float) -> float:
         """Return the energy of one board over a round that ends at `end_s`, J."""
         waiting_s = end_s - self.fit_s[choice]
@@ -75,6 +86,11 @@ def n_samples(clients: Sequence[Client], planned: Round) -> float:
     """Return the samples that all boards train in a round."""
     pairs = zip(clients, planned.choices, strict=True)
     return float(sum(client.count * client.n_samples[k] for client, k in pairs))
+
+
+def earliest_end_s(clients: Sequence[Client], z: float = 0.0) -> float:
+    """Return the end of a round in which each board is as fast as it can, s."""
+    return max(float(client.end_s(z).min()) for client in clients)
 
 
 def fixed_round(clients: Sequence[Client], choices: Sequence[int]) -> Round:
@@ -102,13 +118,12 @@ def plan_round(
 
     Raises ConfigError: no round ends in time, or none keeps the budget.
     """
-    fastest = [int(client.end_s(z).argmin()) for client in clients]
-    slowest = max(range(len(clients)), key=lambda i: clients[i].end_s(z)[fastest[i]])
-    earliest_s = float(clients[slowest].end_s(z)[fastest[slowest]])
+    earliest_s = earliest_end_s(clients, z)
     if earliest_s > latest_s:
+        slowest = max(clients, key=lambda client: client.end_s(z).min())
         raise ConfigError(
             f"no round ends within {latest_s:g} s",
-            found=f"{clients[slowest].name} needs {earliest_s:.4g} s in its fastest mode",
+            found=f"{slowest.name} needs {earliest_s:.4g} s in its fastest mode",
             allowed=f"{earliest_s:.4g} s or more",
             do="allow more time, or give that board less to train",
         )
@@ -138,8 +153,7 @@ def plan_round(
 
 def least_energy_j(clients: Sequence[Client], ends_s: Numbers) -> Numbers:
     """Return the least energy of rounds that end by each of some times, J; NaN: none does."""
-    earliest_s = max(float(client.end_s().min()) for client in clients)
-    last_s = float(np.max(ends_s))
+    earliest_s, last_s = earliest_end_s(clients), float(np.max(ends_s))
     if last_s < earliest_s:
         return np.full(np.shape(ends_s), np.nan)
     _, candidates_s, costs_j = _candidate_ends(clients, earliest_s, last_s, 0.0, 0.0)

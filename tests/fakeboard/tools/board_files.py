@@ -39,6 +39,8 @@ class BoardFiles:
         with open(self.path(FACTS), encoding="utf-8") as file:
             self.facts: dict[str, Any] = json.load(file)
         self.emc: dict[str, str] = self.facts["emc_files"]
+        self._faults: dict[str, Any] = {}
+        self._faults_at = 0
 
     def path(self, name: str) -> str:
         """Return the path of a board's file on the machine that plays the board."""
@@ -89,10 +91,19 @@ class BoardFiles:
 
     def emc_limit_hz(self) -> int:
         """Return the memory clock's highest step under the mode's cap; a cap of 0 is none."""
-        path, steps = self.facts["emc_cap"], self.facts["emc_hz"]
-        cap = 0 if path is None else self.number(path)
+        steps, cap = self.facts["emc_hz"], self.number(self.facts["emc_cap"])
         allowed = [step for step in steps if not 0 < cap < step]
         return max(allowed or steps[:1])
+
+    def faults(self) -> dict[str, Any]:
+        """Return the faults that are on now (`model.FAULTS`)."""
+        path = self.path("run/epochwatt-stand-in/faults.json")
+        changed_at = os.stat(path).st_mtime_ns
+        if changed_at != self._faults_at:
+            with open(path, encoding="utf-8") as file:
+                self._faults = json.load(file)
+            self._faults_at = changed_at
+        return self._faults
 
     def set_clocks(
         self, cpu: float = 0.0, gpu: float = 0.0, limit: float = 1.0, gpu_limit: float = 1.0
@@ -138,8 +149,10 @@ class BoardFiles:
             low = high
         khz = _step(steps, low, high, load, limit)
         self.write(folder + "scaling_cur_freq", khz)
-        self.write(folder + "cpuinfo_cur_freq", khz - khz // 1000)  # measured: a bit less
-        return khz / float(steps[-1])
+        held_back = float(self.faults().get("held_back", 1.0))
+        measured = int(held_back * (khz - khz // 1000))  # a bit less, when all is well
+        self.write(folder + "cpuinfo_cur_freq", measured)
+        return held_back * khz / float(steps[-1])
 
 
 def _step(steps: Sequence[int], low: int, high: int, load: float, limit: float) -> int:

@@ -9,6 +9,7 @@ Sources: docs/reference/sources.md.
 import argparse
 import os
 import time
+from typing import Any
 
 from tests.fakeboard.tools.board_files import BoardFiles
 
@@ -39,7 +40,8 @@ class Tegrastats:
             words.append(f"EMC_FREQ {load}%@{hz // 1000000}")
         elif self._dialect != "jp6":
             words.append("EMC_FREQ 0%")
-        words.append("GR3D_FREQ " + self._gpu())
+        if self._board.facts["has_gpu_load"] or self._is_root:
+            words.append("GR3D_FREQ " + self._gpu())
         words.extend(self._engines())
         words.extend(self._temperatures())
         words.extend(self._rails())
@@ -88,10 +90,12 @@ class Tegrastats:
 
     def _gpu(self) -> str:
         facts = self._board.facts
+        mhz = self._board.number(facts["gpu"] + "/cur_freq") // 1000000
+        if not facts["has_gpu_load"]:
+            return "@[{}]".format(",".join([str(mhz)] * facts["gpcs"]))
         load = self._board.number(facts["gpu_device"] + "/load") // 10
         if not self._is_root:
             return f"{load}%"
-        mhz = self._board.number(facts["gpu"] + "/cur_freq") // 1000000
         if self._dialect == "jp4":
             return f"{load}%@{mhz}"
         return "{}%@[{}]".format(load, ",".join([str(mhz)] * facts["gpcs"]))
@@ -134,13 +138,13 @@ class Tegrastats:
                 words.append(f"{label} {power_mw}{unit}/{mean_mw}{unit}")
         return words
 
-    def _power_mw(self, rail: dict[str, str]) -> int | None:
+    def _power_mw(self, rail: dict[str, Any]) -> int | None:
         """Return what a channel measures; None: it does not answer."""
         if rail["label"] == "NC":
             return 0
         try:
             if "power" in rail:
-                return self._board.number(rail["power"])
+                return self._board.number(rail["power"]) * rail["unit_uw"] // 1000
             return self._board.number(rail["volt"]) * self._board.number(rail["curr"]) // 1000
         except (OSError, ValueError):
             return None

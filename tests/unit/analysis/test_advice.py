@@ -89,34 +89,6 @@ def test_without_a_sibling_the_number_of_workers_is_estimated(judged):
     )
 
 
-def test_no_more_of_the_wait_is_said_to_be_hidden_than_the_cpu_has_time_for(judged):
-    """The CPU works 60 % of 16.2 s. No number of workers ends an epoch before these 9.72 s."""
-    epoch = times(wait=12.0, **LOADED | {"cpu_util_pct": 60.0})
-    (advice,) = judged(({"num_workers": 0}, epoch, epoch))
-    assert (advice.kind, advice.workers) == ("estimated", 2)
-    assert "2 workers would hide up to 53 % of the wait (estimated)." in advice.advice
-    assert "no free core" in advice.reason
-    (advice,) = judged(({"num_workers": 2}, epoch, epoch))
-    assert (advice.kind, advice.workers) == ("none", None)
-    assert "although 2 workers should load as fast as the CPU lets them" in advice.advice
-
-
-@pytest.mark.parametrize(
-    ("factors", "changes", "says"),
-    [
-        ({"num_workers": 0}, LOADED | {"cpu_util_pct": 97.0}, "the CPU is 97 % busy"),
-        ({"num_workers": 8}, LOADED, "although 8 workers should keep up"),
-        ({"num_workers": 0}, {}, "Bound by the loader."),
-    ],
-)
-def test_no_number_of_workers_is_estimated_where_more_cannot_help(factors, changes, says, judged):
-    epoch = times(wait=12.0, **changes)
-    (advice,) = judged((factors, epoch, epoch))
-    assert (advice.kind, advice.workers) == ("none", None)
-    assert says in advice.advice
-    assert advice.reason
-
-
 @pytest.mark.parametrize("epochs", [[], [times(compute=0.2)], [times(valid=False)]])
 def test_what_is_too_short_to_tell_is_not_judged(epochs, judged):
     (advice,) = judged(({"num_workers": 0}, *epochs))

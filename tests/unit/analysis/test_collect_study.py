@@ -1,7 +1,5 @@
 """The common tables: epoch sets, statistics over valid epochs, exports."""
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
@@ -25,14 +23,6 @@ def summarised(run, write_epochs):
         return table.set_index(["epoch_set", "statistic"])
 
     return call
-
-
-def test_types_are_those_of_fields(run, write_epochs):
-    table = read_epochs([write_epochs(run.id, run.factors, {})])
-    kinds = {"str": "string", "int": "Int64", "float": "float64", "bool": "boolean"}
-    assert {name: str(dtype) for name, dtype in table.dtypes.items()} == {
-        field.name: kinds[field.kind] for field in columns.RUN_EPOCH_COLUMNS
-    } | {"valid": "bool"}
 
 
 def test_empty_text_is_text_and_an_empty_number_is_missing(run, write_epochs):
@@ -140,12 +130,6 @@ def test_a_damaged_table_is_named_with_what_to_do(run, write_epochs, damage):
         with pytest.raises(RecordError, match=r"epochs\.csv is not a table of epochs: ") as caught:
             read_epochs(paths)
         assert caught.value.do.startswith("remove it")
-
-
-def test_a_table_without_its_last_line_end_takes_nothing_from_the_next_one(run, write_epochs):
-    path = write_epochs(run.id, run.factors, {}, {})
-    Path(path).write_bytes(Path(path).read_bytes().rstrip())
-    assert list(read_epochs([path, path]).epoch) == [0, 1, 0, 1]
 
 
 def test_a_column_that_is_younger_than_the_table_is_missing_in_its_rows(run, write_epochs):

@@ -47,17 +47,6 @@ def test_each_run_counts_once_in_the_shares(means):
     assert (told.energy_wh, told.power_w) == (None, None)
 
 
-@pytest.mark.parametrize(
-    "factor",
-    [
-        *({"backend": "twin"}, {"device": "agx"}, {"model": "resnet"}, {"dataset_scale": 2.0}),
-        *({"setup": "hipcw2021"}, {"dataset_source": "official"}, {"task": "infer"}),
-    ],
-)
-def test_other_boards_models_data_and_backends_are_told_apart(factor, means):
-    assert len(workloads(means(({}, [{}, {}]), (factor, [{}, {}])))) == 2
-
-
 def test_power_seen_by_other_sensors_is_never_mixed(means):
     plug = [{**epoch, "power_scope": "socket"} for epoch in metered(4.0, 0.5)]
     found = workloads(means(({}, metered(4.0, 0.25)), ({"num_workers": 2}, plug)))

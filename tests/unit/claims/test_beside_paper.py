@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from epochwatt.claims.beside_paper import beside, each_draw_once
+from epochwatt.claims.beside_paper import beside
 from epochwatt.errors import ConfigError
 from epochwatt.figures.powertrain import looks
 from epochwatt.prediction.transfer.names import TABLES as WRITTEN
@@ -51,11 +51,6 @@ def test_ours_is_the_median_over_draws_with_its_quartiles():
 def test_nothing_else_stands_beside_it(asked, other, missing):
     (pair,) = beside([number(**asked)], {"errors": errors("9", **other)})
     assert (pair.ours, pair.provenance, pair.missing) == ("", "", missing)
-
-
-def test_the_same_draw_in_two_groups_counts_once():
-    rows = errors("9") + errors("9", group="b")
-    assert each_draw_once(rows) == errors("9")
 
 
 def test_the_projects_numbers_name_columns_methods_and_workloads_that_are_there():

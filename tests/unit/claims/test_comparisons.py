@@ -2,7 +2,6 @@
 
 import pytest
 
-from epochwatt.claims.claims_table import read_comparisons, write_comparisons
 from epochwatt.claims.comparisons import comparison_rows, facts_by_reads, in_words
 from epochwatt.claims.evaluate import evaluate
 from epochwatt.claims.number_sources import EpochTable
@@ -88,10 +87,3 @@ def test_our_tolerances_are_no_part_of_what_is_printed(
         limit = "10"
     (row,) = rows(predicate.format(*sides), hdd(epochs, stall_s=(10.0, 10.0)))
     assert (row.printed, row.limit, row.in_words) == (printed, limit, words)
-
-
-def test_what_is_written_is_read_again(rows, epochs, tmp_path):
-    written = rows("stall_s(agx,lenet,storage=hdd,w=0) < 20", hdd(epochs, stall_s=(22.0, 20.0)))
-    write_comparisons(str(tmp_path / "comparisons.csv"), written)
-    assert read_comparisons(str(tmp_path / "comparisons.csv")) == written
-    assert read_comparisons("") == []

@@ -121,15 +121,6 @@ def test_a_verdict_tells_both_sides(verdict, epochs, predicate, status, margin, 
     assert len(found.inputs) == 2
 
 
-def test_pareto_of_the_papers_modes(verdict, modes):
-    rows = modes(a=(10.0, 90.0), g=(60.0, 9.9))
-    assert verdict("'g' in pareto(agx,lenet)", rows).status == "holds"
-    found = verdict("'h' in pareto(agx,lenet)", modes(g=(49.0, 49.0)))
-    assert (found.status, found.margin_pct) == ("does_not_hold", pytest.approx(-2.0))
-    missing = verdict("'g' in pareto(agx,lenet)", rows[6:])
-    assert missing.missing[0].endswith("mode a dvfs=off")
-
-
 def test_base_load_is_idle_power_by_the_module_times_the_epoch(verdict, modes):
     place = {"device": "agx", "instance": "d1", "power_mode": "g", "state": "i"}
     idle = [{**place, "power_scope": "module", "power_w": 7.2}]
@@ -138,15 +129,6 @@ def test_base_load_is_idle_power_by_the_module_times_the_epoch(verdict, modes):
         "near(share(baseload_wh(agx,lenet,pm='g'), energy_wh(agx,lenet)), 50)", rows, idle=idle
     )
     assert (found.status, found.comparisons[0].left) == ("holds", pytest.approx(50.0))
-
-
-def test_wrong_predicate_names_claim_column_and_character(verdict):
-    with pytest.raises(ConfigError, match=rf"{TAKEAWAYS}, T, predicate, character 5: e2e"):
-        verdict("1 + e2e", [])
-    with pytest.raises(ConfigError, match="workers: allowed are storage, w"):
-        verdict("e2e_s(agx,lenet,workers=2) < 1", [])
-    with pytest.raises(ConfigError, match="neither true nor false"):
-        verdict("1 + 1", [])
 
 
 def test_every_predicate_finds_its_runs_in_the_papers_studies(claims, terms, epochs):

@@ -25,18 +25,6 @@ def six(epochs):
     return epochs({}, *[{"e2e_s": float(x)} for x in (50, 10, 20, 30, 40, 50)])
 
 
-def test_defaults_are_those_of_section_4_4(factors):
-    assert factors() == {
-        **{"setup": "sigmetrics2023", "device": "agx", "model": "lenet", "instance": "d1"},
-        **{"storage": "ssd", "num_workers": 4, "batch_size": 16, "power_mode": "g"},
-        **{"dvfs": "off", "cache_policy": "kept", "dataset_scale": 1.0},
-    }
-    nano = factors("nano")
-    assert (nano["storage"], nano["power_mode"]) == ("sd", "MAXN")
-    with pytest.raises(TypeError, match="workers: allowed are storage, w, bs"):
-        factors(workers=2)
-
-
 @pytest.mark.parametrize(
     ("epoch", "invalid", "value"),
     [("0", [], 50.0), ("1+", [], 30.0), ("all", [], 35.0), ("1+", [5], 25.0)],

@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 
@@ -13,7 +12,6 @@ import pytest
 from epochwatt import cli
 
 COMMANDS = cli.epochwatt.commands
-CHECK = {"bash": ["bash", "-n"], "zsh": ["zsh", "-n"], "fish": ["fish", "--no-execute"]}
 
 
 @pytest.fixture
@@ -25,16 +23,6 @@ def show(capsys):
         return capsys.readouterr().out
 
     return call
-
-
-def test_every_command_is_listed_in_one_section_and_former_names_work(show):
-    text = show("--help")
-    assert sorted(COMMANDS) == sorted(c.name for section in cli.SECTIONS.values() for c in section)
-    for name in COMMANDS:
-        assert re.search(rf"^  {name} +[A-Z].*\.$", text, re.M), f"{name} has no summary in a line"
-    for old, name in cli.OLD_NAMES.items():
-        assert show(old, "--help").splitlines()[2:] == show(name, "--help").splitlines()[2:]
-        assert f"  {old} " not in text
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -55,31 +43,11 @@ def test_help_is_complete_and_examples_are_accepted(name, show):
         command.make_context(name, words[2:])
 
 
-@pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
-def test_colour_on_a_terminal_alone_unless_it_is_not_wanted(
-    no_color, coloured, monkeypatch, capsys, show
-):
-    assert "\x1b[" not in show("--help")
-    monkeypatch.setattr("click._compat.isatty", lambda stream: True)
-    monkeypatch.setenv("NO_COLOR", no_color)
-    cli.main(["--help"])
-    assert ("\x1b[" in capsys.readouterr().out) is coloured
-
-
 def test_the_command_line_alone_imports_no_library_but_click(python):
     loaded = set(python("import sys, epochwatt.cli; print(*sys.modules)").split())
     assert not {"numpy", "yaml", "pandas", "pydantic"} & loaded
     board = python("import sys, epochwatt.board.training.__main__; print(*sys.modules)").split()
     assert "click" not in board
-
-
-@pytest.mark.parametrize("shell", CHECK)
-def test_completion_is_a_script_of_the_shell(shell, show, tmp_path):
-    script = tmp_path / "script"
-    script.write_text(show("completion", shell), "utf-8")
-    assert "_EPOCHWATT_COMPLETE" in script.read_text("utf-8")
-    if shutil.which(shell):
-        subprocess.run([*CHECK[shell], script], check=True)
 
 
 def offered(*words):

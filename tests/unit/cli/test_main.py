@@ -2,7 +2,6 @@
 
 import functools
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -72,15 +71,6 @@ def test_plan_prints_the_table_or_what_is_wrong(run, checkout):
     )
 
 
-@pytest.mark.parametrize("arguments", [["plan"], ["--help"]])
-def test_closed_pipe_is_no_traceback(arguments, checkout):
-    """As in `epochwatt plan | head -1`: the reader ends before everything is printed."""
-    command = [sys.executable, "-m", "epochwatt", *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        process.stdout.close()
-        assert (process.wait(60), process.stderr.read()) == (1, b"")
-
-
 def test_discard_says_where_it_went_and_gives_the_machine_back(run, checkout, measure, golden):
     wanted = checkout.runs[0]
     for epoch in (0, 1):
@@ -106,18 +96,6 @@ def test_discard_waits_for_a_measurement_and_names_it(run, checkout, measure, mo
     status, out, _ = run("discard", checkout.ids[0])
     assert status == 0
     assert out.splitlines()[0] == "waiting: run another is measuring"
-
-
-@pytest.mark.parametrize("there", [(), ("report.html",), ("index.html", "report.html")])
-def test_summary_names_the_pages_that_are_there(there, run, tmp_path, monkeypatch, golden):
-    monkeypatch.chdir(tmp_path)
-    Path("results").mkdir()
-    Path("results/summary.txt").write_text("LeNet-5 is bound by input", "utf-8")
-    for name in there:
-        Path("results", name).touch()
-    status, out, _ = run("summary")
-    assert status == 0
-    golden("summary", f"epochwatt summary (with {', '.join(there) or 'no page'})", out)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from epochwatt import cli
-from epochwatt.schedule import interleaved
 from epochwatt.sweeps.find import find_tables
 from epochwatt.sweeps.public.registry import VARIABLE
 
@@ -159,9 +158,3 @@ def test_what_cannot_be_served_is_explained(words, message, run, checkout):
     assert status == 1
     assert message in err
     assert "Traceback" not in err
-
-
-@pytest.mark.parametrize("status", [1, 130])
-def test_without_a_record_the_status_is_passed_on(status, run, checkout, monkeypatch):
-    monkeypatch.setattr(interleaved, "_run", lambda subject, words: status)
-    assert run(*ONE_SECOND, "--rate", "5") == (status, "", "")

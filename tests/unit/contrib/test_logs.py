@@ -1,12 +1,11 @@
 """The parser of the 2023 scripts' logs: what it takes, leaves out and refuses."""
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scripts_2023 import HEADERS, LOSS, ScriptRun, power_w, write_run
 
-from contrib.import_2023.logs import KINDS, NEEDED, number, read_folder, read_sections
+from contrib.import_2023.logs import KINDS, NEEDED, read_folder
 from epochwatt.errors import RecordError
 
 FIXTURE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -56,44 +55,6 @@ def test_runs_of_a_folder_are_told_apart_by_their_names(tmp_path):
     write_run(tmp_path, workers=12, prefetch=4, epochs=1)
     runs = [(r.num_workers, r.prefetch_factor, len(r.epochs)) for r in read_folder(tmp_path)]
     assert runs == [(0, 2, 3), (12, 4, 1)]
-
-
-# -- two runs in one file: what logging wrote holds both, what pandas wrote only the later ---
-
-
-def test_the_last_of_equal_runs_is_taken(tmp_path):
-    write_run(tmp_path, fetch_s=1.0)
-    write_run(tmp_path, fetch_s=0.5)
-    logs = only(tmp_path)
-    assert logs.epochs[0].stall_s.tolist() == [0.5] * 5
-    assert {"power_total_w", "cached_pct", "read_iops"} < set(logs.series)
-    assert len(logs.series["cached_pct"].t_s) == 5
-    (warning,) = logs.warnings
-    assert "2 runs of 3, 3 finished epochs: number 2 is imported" in warning
-
-
-def test_one_that_ended_early_gives_way_to_the_one_before_it(tmp_path):
-    """Its monitor overwrote the power of the one before, so there is none."""
-    write_run(tmp_path, fetch_s=1.0)
-    write_run(tmp_path, fetch_s=0.5, epochs=1, unfinished=2)
-    logs = only(tmp_path)
-    assert [len(logs.epochs), logs.epochs[2].stall_s[0]] == [3, 1.0]
-    assert set(logs.series) == {"cached_pct", "read_iops", "read_mib_s"}
-    assert sum("was overwritten by a later run" in warning for warning in logs.warnings) == 2
-
-
-def test_one_that_began_behind_a_cut_line_is_told_apart(tmp_path):
-    run = write_run(tmp_path, epochs=2, unfinished=2)
-    for kind in ("fetch", "compute"):
-        run.path(kind).write_text(run.path(kind).read_text("utf-8")[:-9], "utf-8")
-    write_run(tmp_path, fetch_s=0.5)
-    assert [epoch.stall_s.tolist() for epoch in only(tmp_path).epochs] == [[0.5] * 5] * 3
-
-
-def test_files_that_do_not_hold_equally_many_are_refused(tmp_path):
-    write_run(tmp_path)
-    write_run(tmp_path, "fetch")
-    assert_refused(tmp_path, "holds 2 runs, fetch 1, compute 2")
 
 
 # -- runs that were killed, lines that were cut, files that are missing ---
@@ -178,18 +139,6 @@ def test_a_series_that_cannot_be_trusted_is_left_out(kind, old, new, lost, warni
     assert warning in logs.warnings[0]
 
 
-def test_rows_without_a_reading_are_none(tmp_path):
-    run = write_run(tmp_path)
-    run.edit("io_stats", run.lines["io_stats"][2], ",1.25")
-    run.edit("tegrastats", f",{1000 * power_w(0.0)},", ",0,")
-    run.edit("ram_stats", ",k,", ",pages,", count=-1)
-    logs = only(tmp_path)
-    assert 1.25 not in logs.series["read_iops"].t_s
-    assert "1 row of other length" in logs.warnings[0]
-    assert np.isnan(logs.series["power_total_w"].values[0])
-    assert np.isnan(logs.series["ram_used_mib"].values).all()
-
-
 # -- properties ---
 
 
@@ -262,18 +211,3 @@ def test_what_was_written_is_read(ms, epochs, tmp_path_factory):
         assert epoch.stall_s.tolist() == [fetch_ms / 1000 for fetch_ms, _ in ms]
         assert epoch.compute_s.tolist() == [compute_ms / 1000 for _, compute_ms in ms]
         assert epoch.stall_s.sum() + epoch.compute_s.sum() <= epoch.e2e_s * (1 + 1e-9)
-
-
-@given(st.text(max_size=12))
-def test_a_cell_is_its_number_or_none(cell):
-    value = number(cell)
-    try:
-        assert value == float(cell) or np.isnan(float(cell))
-    except ValueError:
-        assert np.isnan(value)
-
-
-def test_windows_line_ends_are_read(tmp_path):
-    path = tmp_path / "x.csv"
-    path.write_bytes(b"a,log_time\r\n1,2\r\na,log_time\r\n3,4\r\n")
-    assert [section.rows for section in read_sections(path)] == [[["1", "2"]], [["3", "4"]]]

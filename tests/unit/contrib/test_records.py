@@ -3,21 +3,16 @@
 import csv
 import math
 import re
-from pathlib import Path
 
-import numpy as np
 import pytest
 from scripts_2023 import power_w, sources, write_run
 
-from contrib.import_2023.__main__ import main
-from contrib.import_2023.logs import LoggedEpoch
-from contrib.import_2023.records import RunOptions, clock_jumped, import_folder
-from epochwatt import cli, columns
+from contrib.import_2023.records import RunOptions, import_folder
+from epochwatt import columns
 from epochwatt.analysis.collect_study import read_epochs, summarise_runs
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import ConfigError, RecordError
-from epochwatt.pages.first_look import read_own_runs, text_lines
 from epochwatt.study.imported import imported_runs
 from epochwatt.study.runs import canonical_json, run_id
 
@@ -183,39 +178,6 @@ def test_epochs_that_the_monitor_did_not_see_have_nothing_of_it(logs, take, impo
     assert "power_end_held" in rows[1]["flags"]
 
 
-def test_an_epoch_longer_than_its_parts_allow_is_not_valid(collected):
-    rows = collected(
-        kind="epoch_stats", edit=lambda text, run: text.replace("15625.0", "14900.0", 2)
-    )[1]
-    assert ["overhead_negative" in row["flags"] for row in rows] == [True, True, False]
-    assert [row["valid"] for row in rows] == ["False", "False", "True"]
-
-
-def test_a_clock_that_was_set_takes_the_windows_away(collected):
-    row = collected(kind="epoch_stats", edit=lambda text, run: text.replace("36.25", "136.25"))[1][
-        1
-    ]
-    assert {"clock_jumped", "sampler_lost"} < set(row["flags"].split())
-    assert (row["e2e_s"], row["energy_paper_wh"], row["cpu_util_pct"]) == ("15.625", "", "")
-
-
-@pytest.mark.parametrize(
-    ("logged_s", "before_s", "jumped"),
-    [
-        ((13.0, 16.0), None, False),
-        ((13.4, 15.7), 10.4, False),
-        ((13.0, 16.0), 11.0, True),  # the epoch before ended after this one began
-        ((12.0, 16.0), None, True),
-        ((13.0, 17.0), None, True),
-    ],
-)
-def test_log_times_fit_the_durations_by_half_a_second(logged_s, before_s, jumped):
-    fetch_s, compute_s = np.array([1.0, 1.0]), np.array([2.0, 2.0])
-    epoch = LoggedEpoch(6.0, 16.0, fetch_s, compute_s, np.array(logged_s))
-    before = before_s and LoggedEpoch(1.0, before_s, fetch_s, compute_s, fetch_s)
-    assert clock_jumped(epoch, before) is jumped
-
-
 def test_a_power_that_does_not_move_voids_the_energy(collected):
     _, rows, energies = collected(
         kind="tegrastats",
@@ -275,22 +237,6 @@ def test_the_same_logs_again_change_nothing_and_others_never_take_their_place(lo
     assert imported() == before
 
 
-def test_several_runs_of_a_folder_are_all_taken_or_none(logs, take, checkout):
-    damaged = logs(workers=4)
-    logs(workers=0)
-    damaged.edit("fetch", "null,1000.0", "null,x")
-    with pytest.raises(RecordError, match="mn_nw4_pf2_fetch"):
-        take()
-    assert not (checkout.path / "measured").exists()
-    damaged.edit("fetch", "null,x", "null,1000.0")
-    lines = take()
-    assert [s["factors"]["num_workers"] for s in sources(checkout.path / "measured")] == [0, 4]
-    assert [line.partition(": ")[2] for line in lines] == ["3 epochs"] * 2
-    logs(workers=0, prefetch=4)
-    with pytest.raises(RecordError, match="two logs of the folder are one run"):
-        take()
-
-
 @pytest.mark.parametrize(
     ("changes", "found", "allowed"),
     [
@@ -313,14 +259,6 @@ def test_what_config_does_not_have_is_refused(changes, found, allowed, logs, tak
     assert allowed in second
 
 
-@pytest.mark.parametrize("changes", [{"batch_size": 16}, {"model": "lenet"}])
-def test_mini_batches_that_do_not_fit_are_refused(changes, logs, take):
-    logs()
-    with pytest.raises(RecordError, match="epoch 0 has 5 mini-batches") as told:
-        take(**changes)
-    assert "--batch-size" in str(told.value)
-
-
 # -- in the run table: drawn and counted, never measured ------------------------------------------
 
 
@@ -331,44 +269,6 @@ def run(logs, take, checkout):
     take()
     checkout.write("config.yaml", "studies: [small, imported]\n")
     return checkout.runs[-1]
-
-
-def test_imported_runs_come_behind_the_others_where_they_are_selected(run, checkout, capsys):
-    assert run.studies == ("imported",)
-    assert len(checkout.ids) == 5
-    assert (run.epochs, run.parts, run.receipts) == (3, [], [])
-    assert (run.epochs_csv, run.here) == (f"results/runs/{run.id}/epochs.csv", False)
-    assert cli.main(["plan", "--runs"]) == 0
-    (line,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith(run.id)]
-    assert line.split()[1:] == ["3", "3", "15.6", "(imported)", "-"]
-    assert cli.main(["plan", "--explain", run.id]) == 0
-    assert "imported (scripts-2023); none is ever measured here" in capsys.readouterr().out
-    checkout.edit("plotting.yaml", "studies: [small]", "studies: [small, imported]")
-    assert checkout.settings().figure_runs("fig02", "jetson") == [run]
-    checkout.write("config.yaml", "studies: [small]\n")
-    assert run.id not in checkout.ids
-
-
-def test_a_folder_that_was_renamed_or_is_of_a_version_without_records_is_refused(run, checkout):
-    folder = checkout.path / "measured" / run.id
-    other = folder.rename(folder.with_name("jetson-other"))
-    with pytest.raises(RecordError, match="jetson-other"):
-        checkout.settings()
-    (checkout.path / "imported").mkdir()
-    other.rename(checkout.path / "imported" / run.id)
-    with pytest.raises(ConfigError) as caught:
-        checkout.settings()
-    assert "import its logs again" in caught.value.do
-
-
-def test_command_line(logs, checkout, tmp_path, capsys):
-    logs()
-    words = [f"--{name.replace('_', '-')}={value}" for name, value in OPTIONS.items()]
-    assert main([str(tmp_path / "logs"), *words]) == 0
-    assert re.fullmatch(r"measured/jetson-agx-\S+: 3 epochs\n", capsys.readouterr().out)
-    told = "\n".join(text_lines(read_own_runs(Path("measured"))))
-    assert "imported from logs of " in told
-    assert "nan" not in told
 
 
 @pytest.mark.parametrize("text", ["[]", "1.5", "[" * 5000])

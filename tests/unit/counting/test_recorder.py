@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
@@ -38,7 +38,6 @@ def convnets(draw, most_groups=1):
     return nn.Sequential(*layers), torch.zeros(draw(st.integers(1, 4)), channels, edge, edge)
 
 
-@settings(max_examples=30, deadline=None)
 @given(convnets(most_groups=3))
 def test_inference_is_counted_as_torch_counts_it(made):
     network, inputs = made
@@ -47,7 +46,6 @@ def test_inference_is_counted_as_torch_counts_it(made):
     assert products(record(network, inputs, task="infer")) == counter.get_total_flops()
 
 
-@settings(max_examples=20, deadline=None)
 @given(convnets())
 def test_training_is_counted_as_torch_counts_it(made):
     network, inputs = made
@@ -84,14 +82,6 @@ def test_the_network_is_left_as_it_is_and_shared_weights_are_counted_once():
     assert network.training
     zeroed = sum(kernel.bytes for phase, kernel in run if phase == "zero_grad")
     assert zeroed == 4 * sum(weight.numel() for weight in network.parameters())
-
-
-def test_attention_is_taken_apart_wherever_torch_has_one_kernel_for_it():
-    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
-    inputs = torch.zeros(2, 5, 16)
-    expected = 2 * 2 * 5 * (4 * 16 * 16 + 2 * 16 * 32 + 2 * 5 * 16)
-    for precision in ("fp32", "fp16"):
-        assert products(record(layer, inputs, task="infer", precision=precision)) == expected
 
 
 class Chooses(nn.Module):

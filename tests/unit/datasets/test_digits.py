@@ -56,13 +56,3 @@ def test_content_is_that_of_recipe_version_1(two_rounds):
     assert labels.sum(dtype=np.int64) == 16_140
     assert left_edge[:6].tolist() == [5, 5, 5, 5, 5, 7]
     assert left_edge[N_ORIGINALS:][:6].tolist() == [6, 3, 2, 2, 7, 10]
-
-
-def test_enlarging_keeps_corners_and_interpolates_between():
-    levels = np.zeros((1, 8, 8))
-    levels[0, 0, 0] = 16
-    inner = enlarge(levels)[0, 4:24, 4:24]
-    assert inner[0, 0] == 255
-    assert inner[0, 1] == round(255 * (1 - 7 / 19))  # the next pixel lies 7/19 of a level away
-    assert inner[0, 3] == 0
-    assert np.array_equal(inner, inner.T)

@@ -21,7 +21,7 @@ from epochwatt.board.training.data import open_dataset
 from epochwatt.datasets import downloads, official, recipes
 from epochwatt.datasets.downloads import Wanted
 from epochwatt.datasets.make import make_dataset
-from epochwatt.errors import ConfigError, DataError
+from epochwatt.errors import DataError
 
 NOWHERE = "http://127.0.0.1:9"  # the discard port: nobody listens
 
@@ -179,37 +179,6 @@ def test_disk_without_room_is_told_before_the_download(file, tmp_path, monkeypat
     with pytest.raises(DataError, match=r"no room to download set\.bin") as caught:
         downloads.obtain([file[1]], tmp_path, "the set")
     assert (caught.value.found, caught.value.allowed) == ("0.0 GB", "0.0 GB or more")
-
-
-# -- recipes -------------------------------------------------------------------------------------
-
-
-def test_checksums_are_those_that_torchvision_publishes():
-    from torchvision.datasets import CIFAR10, MNIST
-
-    theirs = dict(MNIST.resources)
-    assert {f.name: f.md5 for f in official.MNIST}.items() <= theirs.items()
-    assert [f.urls for f in official.MNIST] == [
-        tuple(mirror + f.name for mirror in MNIST.mirrors) for f in official.MNIST
-    ]
-    ours = official.CIFAR10
-    assert (ours.name, ours.md5, ours.urls) == (CIFAR10.filename, CIFAR10.tgz_md5, (CIFAR10.url,))
-    assert list(official.CIFAR10_MD5.items()) == [tuple(row) for row in CIFAR10.train_list]
-
-
-@pytest.mark.parametrize(
-    ("dataset", "count", "files"),
-    [("mnist", 60_000, 2), ("cifar10", 50_000, 5), ("gld23k", 23_080, 1)],
-)
-def test_recipe_of_an_original_is_its_checksums(dataset, count, files):
-    told = recipes.recipe(dataset, "official", 1)
-    assert list(told) == ["name", "source", "scale", "checksums"]
-    assert len(told["checksums"]) == files
-    assert all(len(checksum) == 32 for checksum in told["checksums"].values())
-    assert recipes.n_samples(dataset, "official", 1) == count
-    with pytest.raises(ConfigError, match=r"dataset_scale is 0\.5:") as caught:
-        recipes.recipe(dataset, "official", 0.5)
-    assert caught.value.allowed == "1"
 
 
 # -- the three originals -------------------------------------------------------------------------

@@ -1,14 +1,11 @@
 """Made-up data sets: counts, sizes and files of the originals, repeatable, and worth learning."""
 
-import io
 import shutil
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from epochwatt.board.records.dataset_folder import folder_name
-from epochwatt.board.training import landmarks
 from epochwatt.board.training.data import open_dataset
 from epochwatt.datasets import photographs
 from epochwatt.datasets.make import make_dataset
@@ -18,11 +15,6 @@ SETS = ("mnist", "cifar10", "gld23k")
 SMALL = {"mnist": 0.02, "cifar10": 0.024, "gld23k": 0.0003}  # 1200, 1200 and 7 samples
 SMALLER = {"mnist": 0.001, "cifar10": 0.0012, "gld23k": 0.0002}  # 60, 60 and 5
 LARGER = {"mnist": 0.04, "cifar10": 0.048, "gld23k": 0.0035}  # several blocks, two processes
-
-
-@pytest.fixture(scope="module")
-def painter():
-    return photographs.Painter(0)
 
 
 @pytest.fixture(scope="module")
@@ -59,27 +51,6 @@ def test_made_again_or_at_another_scale_it_has_the_same_samples(opened, dataset)
             assert label_a == label_b
 
 
-def test_files_have_the_originals_size_per_picture(opened):
-    _, folder = opened("mnist", SMALL["mnist"])
-    assert (folder / "train-images-idx3-ubyte").stat().st_size == 16 + 1200 * 784
-    assert (folder / "train-labels-idx1-ubyte").stat().st_size == 8 + 1200
-    _, folder = opened("cifar10", SMALL["cifar10"])
-    per_picture = 31_035_704 / 10_000  # SOURCE: data_batch_1 of the original
-    for number in range(1, 6):
-        size = (folder / f"data_batch_{number}").stat().st_size
-        assert size / 240 == pytest.approx(per_picture, rel=0.001)
-
-
-@pytest.mark.parametrize(
-    ("dataset", "mean", "deviation"),
-    [("mnist", 0.1307, 0.3081), ("cifar10", (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010))],
-)
-def test_levels_are_about_those_of_the_original(opened, dataset, mean, deviation):
-    images = opened(dataset, SMALL[dataset])[0].images / 255
-    assert images.mean() == pytest.approx(np.mean(mean), abs=0.06)
-    assert images.std() == pytest.approx(np.mean(deviation), abs=0.1)
-
-
 @pytest.mark.parametrize("dataset", ["mnist", "cifar10"])
 def test_classes_can_be_told_apart_but_not_from_a_few_pixels(opened, dataset):
     """The nearest mean of the first half names the class of most of the other half."""
@@ -92,26 +63,6 @@ def test_classes_can_be_told_apart_but_not_from_a_few_pixels(opened, dataset):
     assert (distances.argmin(axis=1) == labels[600:]).mean() > 0.8
     few = ((pixels[600:, None, 390:394] - means[:, 390:394]) ** 2).sum(axis=2)
     assert (few.argmin(axis=1) == labels[600:]).mean() < 0.5
-
-
-def test_photographs_have_the_papers_size(painter):
-    sizes = []
-    for index in range(0, 4000, 200):
-        content = painter.jpeg(index)
-        sizes.append(len(content))
-        with Image.open(io.BytesIO(content)) as image:
-            assert (image.size, image.mode, image.format) == ((800, 600), "RGB", "JPEG")
-    assert np.mean(sizes) == pytest.approx(122_500, rel=0.06)  # Table 2: 2,827 MB in 23,080
-    assert min(sizes) < 95_000
-    assert max(sizes) > 150_000
-
-
-def test_rows_name_users_ids_and_classes_as_the_original_does(painter):
-    rows = [painter.row(index) for index in range(4000)]
-    assert len({row.image_id for row in rows}) == 4000
-    assert all(len(row.image_id) == 16 and int(row.image_id, 16) >= 0 for row in rows)
-    assert {row.label for row in rows} == set(range(landmarks.CLASSES))
-    assert len({row.user_id for row in rows}) == 233
 
 
 def test_disk_that_is_full_is_told_from_a_process_of_its_own(tmp_path, monkeypatch):

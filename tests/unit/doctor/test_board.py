@@ -39,19 +39,6 @@ def test_each_board_is_known(make, kind):
 
 
 @pytest.mark.parametrize(
-    ("units", "level"), [("{}", "info"), ("{d2: SERIAL}", "ok"), ("{d1: x, d2: y}", "warning")]
-)
-def test_the_unit_is_reported(make, checkout, units, level):
-    _, subject = make()
-    serial = subject.machine.identity.serial
-    text = f"instances: [d1, d2]\nunits: {units.replace('SERIAL', repr(serial))}"
-    checkout.edit("devices/fake.yaml", "instances: [d1, d2]", text)
-    (finding,) = board_checks.unit(choose(checkout.path, "fake"), [serial, "a-host"])
-    assert finding.level == level
-    assert f"{serial} or a-host" in finding.message
-
-
-@pytest.mark.parametrize(
     ("mode", "why"),
     [
         ("{cpu_mhz: 5000}", "cpu_mhz: 5000 MHz is not a step"),

@@ -10,7 +10,6 @@ from fake_device import LIBRARIES
 from epochwatt.board.device.locks import machine_lock
 from epochwatt.board.device.storage import Medium
 from epochwatt.doctor import examine
-from epochwatt.doctor.finding import finding_lines, ok, problem, warning
 from epochwatt.doctor.subject import choose
 
 
@@ -18,17 +17,6 @@ from epochwatt.doctor.subject import choose
 def subject(checkout):
     """The device `host` of a small checkout."""
     return choose(checkout.path, None)
-
-
-def test_findings_stand_in_a_table_with_what_to_do_below(golden):
-    findings = [
-        ok("user", "an ordinary user"),
-        warning(
-            "desktop", "a desktop is running (Xorg): it takes memory " + "and time " * 8, "end it"
-        ),
-        problem("interpreter", "no torch", "set `python:`"),
-    ]
-    golden("doctor", "epochwatt doctor", "\n".join(finding_lines(findings)))
 
 
 def medium(device="", mount="/", source="overlay"):
@@ -71,13 +59,6 @@ def test_results_on_a_medium_under_test_give_a_warning(subject, disks):
         ("ok", "results/"),
     ]
     assert findings[1].message.endswith("storage that is measured: flash")
-
-
-def test_a_medium_that_is_not_mounted_is_reported(checkout, tmp_path):
-    checkout.edit("devices/host.yaml", "root: flash/sets}", f"root: x, mount: {tmp_path}}}")
-    findings = [f for f in examine.media(choose(checkout.path, None)) if "flash" in f.message]
-    assert [finding.level for finding in findings] == ["info"]
-    assert f"nothing is mounted at {tmp_path}" in findings[0].message
 
 
 @pytest.fixture

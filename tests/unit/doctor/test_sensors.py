@@ -43,12 +43,6 @@ def matching(findings, level, topic):
     return [f for f in findings if (f.level, f.topic) == (level, topic)]
 
 
-def test_gaps_give_a_warning_with_their_reason(recorded):
-    lost = source("a", n_gaps=3, n_failed=2, n_late=1, error="OSError: gone")
-    (gap,) = matching(sensors.sampler(recorded(host=lost)), "warning", "sampler")
-    assert gap.do.startswith("2 readings failed (OSError: gone), 1 came too late")
-
-
 def write(folder, name, column, values):
     writer = SampleWriter(str(folder), name, [column])
     for n, value in enumerate(values):
@@ -68,35 +62,24 @@ def test_the_total_is_reported_with_its_rule_and_what_it_does_not_see(board, rec
     assert unseen.message == "not included: the fan"
 
 
-@pytest.mark.parametrize(
-    ("why", "do"),
-    [
-        ("no jetson-stats for /usr/bin/python3: No module", "pip3 install jetson-stats"),
-        ("jtop: JtopException: The jtop.service is not active", "enable --now jtop.service"),
-        ("jtop: JtopException: Mismatch version jtop service", "restart jtop.service"),
-        ("jtop: JtopException: I can't access jtop.service", "usermod -aG jtop"),
-        ("jtop: PermissionError: denied", "usermod -aG jtop"),
-        ("jtop: JtopException: Mismatch of Python versions between library", "one Python for both"),
-        ("jtop: ValueError: unsupported pickle protocol: 5", "one Python for both"),
-        ("no answer from the jtop service within 20 s", "restart jtop.service"),
-        ("something else", "fix that"),
-    ],
-)
-def test_a_power_source_that_cannot_be_used_is_reported_with_what_to_do(
-    board, recorded, tmp_path, why, do
-):
+REASONS = [
+    ("no jetson-stats for /usr/bin/python3: No module", "pip3 install jetson-stats"),
+    ("jtop: JtopException: The jtop.service is not active", "enable --now jtop.service"),
+    ("jtop: JtopException: Mismatch version jtop service", "restart jtop.service"),
+    ("jtop: JtopException: I can't access jtop.service", "usermod -aG jtop"),
+    ("jtop: PermissionError: denied", "usermod -aG jtop"),
+    ("jtop: JtopException: Mismatch of Python versions between library", "one Python for both"),
+    ("jtop: ValueError: unsupported pickle protocol: 5", "one Python for both"),
+    ("no answer from the jtop service within 20 s", "restart jtop.service"),
+    ("something else", "fix that"),
+]
+
+
+def test_a_power_source_that_cannot_be_used_is_reported_with_what_to_do(board, recorded, tmp_path):
     write(tmp_path, "sysfs", "power_module_w", [4.0])
-    findings = sensors.power(board[1], recorded(sysfs=power_source(fallback=why)))
-    (warning,) = matching(findings, "warning", "power")
-    assert warning.message == why
-    assert do in warning.do
-    assert "power_source: sysfs" in warning.do
-
-
-def test_other_power_sources_of_a_board_are_tried(board, recorded):
-    fake, subject = board
-    findings = list(sensors.other_sources(subject, recorded(sysfs=power_source())))
-    assert [f.message.partition(":")[0] for f in findings] == ["tegrastats would work too"]
-    (fake.root / "usr/bin/tegrastats").unlink()
-    (finding,) = sensors.other_sources(subject, recorded(sysfs=power_source()))
-    assert finding.message.startswith("tegrastats would not work")
+    for why, do in REASONS:
+        findings = sensors.power(board[1], recorded(sysfs=power_source(fallback=why)))
+        (warning,) = matching(findings, "warning", "power")
+        assert warning.message == why
+        assert do in warning.do
+        assert "power_source: sysfs" in warning.do

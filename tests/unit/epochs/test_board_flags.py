@@ -110,6 +110,7 @@ class TestClocks:
         (("settled", {"steady": True}), set()),
         (("settled", {"steady": False}), {"settle_timeout"}),
         (("power_mode", "verified", False), {"mode_not_verified"}),  # it cannot be read back
+        (("power_mode", "read_back", "held_back", True), {"throttled"}),
     ],
 )
 def test_what_was_found_before_the_epoch(path_and_value, flags):

@@ -38,8 +38,8 @@ RECORDED = {
 NOT_RECORDED = {  # fake boards whose nvpmodel.conf nobody has published
     "orin_nano": "JetPack 6.0: as that of 6.2, with a clock for each cluster",
     "orin_nano-jp7.2.1": "as that of 6.2",
-    "agx_thor": "names and paths are made up but for the mask's parameter",
-    "agx_thor-jp7.2": "names and paths are made up but for the mask's parameter",
+    "agx_thor": "names are made up but for the mask's parameter; clocks have paths seen elsewhere",
+    "agx_thor-jp7.2": "as that of 7.1",
 }
 KINDS_READ = ("nano", "xavier_nx", "agx_orin-jp5", "orin_nano-jp6.2", "agx_thor-jp7.2")
 
@@ -47,9 +47,9 @@ KINDS_READ = ("nano", "xavier_nx", "agx_orin-jp5", "orin_nano-jp6.2", "agx_thor-
 UNBACKED = {
     "proc/sys/kernel/random/boot_id": "any Linux has it",
     "sys/bus/iNc/drivers/inaNx/N-N/iio:deviceN/shunt_resistor_N": "NVIDIA's driver of JetPack 4",
-    "sys/class/devfreq/bwmgr/cur_freq": "jetson_stats' code reads it on Thor",
-    "sys/class/devfreq/gpu-gpc-N/device/load": "as on the other boards",
-    "sys/class/hwmon/hwmonN/ocN_event_cnt": "NVIDIA's developer guide",
+    "sys/class/devfreq/gpu-gpc-N/device/load": "looked for in vain on Thor",
+    "sys/class/devfreq/load": "looked for in vain on Thor",
+    "sys/class/load": "looked for in vain on Thor",
     "sys/class/thermal/cooling_deviceN/cur_state": "Linux' documentation",
     "sys/class/thermal/cooling_deviceN/stats/total_trans": "Linux' documentation",
     "sys/class/thermal/cooling_deviceN/type": "Linux' documentation",
@@ -65,7 +65,6 @@ UNBACKED = {
     "sys/devices/pwm-fan/cur_pwm": "jetson_stats issue 323 quotes jetson_clocks",
     "sys/devices/pwm-fan/target_pwm": "jetson_stats issue 323 quotes jetson_clocks",
     "sys/devices/pwm-fan/temp_control": "jetson_stats issue 323 quotes jetson_clocks",
-    "sys/devices/system/cpu/cpuN/cpufreq/cpuinfo_cur_freq": "Linux' documentation",
     "sys/kernel/actmon_avg_activity/mc_all": "jetson_stats' code reads it",
     "sys/kernel/debug/clk/emc/clk_rate": "older kernels, from memory",
     "sys/kernel/debug/clk/override.emc/clk_rate": "jetson_stats issue 323 quotes jetson_clocks",

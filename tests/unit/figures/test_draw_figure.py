@@ -9,7 +9,7 @@ from epochwatt.claims.claims_table import ComparisonRow, write_comparisons
 from epochwatt.errors import ConfigError
 from epochwatt.figures.common.job import FAILS as RED
 from epochwatt.figures.common.job import MOST_ENTRIES
-from epochwatt.figures.draw_figure import draw_figure, verdict_words
+from epochwatt.figures.draw_figure import draw_figure
 
 FAILS = "does_not_hold"
 CHANGE = "-5.4 %, here +10.0 %"
@@ -56,7 +56,7 @@ def test_what_fails_is_red_by_its_id_and_told_in_a_line_a_table_and_the_caption(
     found = texts(job)
     assert same_color(found[CHANGE].get_color(), job.palette["warning"])
     assert RED in found
-    assert any("take-away does not hold here: see the table beside it" in text for text in found)
+    assert f"Does not hold here: {ROW['claim_text']}" in found
     with open(tmp_path / "figures/fig02c.claims.csv", newline="", encoding="utf-8") as handle:
         (failing,) = csv.DictReader(handle)
     told = ("claim", "takeaway", "subject", "published", "here", "tolerance", "published_id")
@@ -83,7 +83,7 @@ def test_nothing_is_red_that_holds_or_is_of_others(changes, drawn, tmp_path):
     job = drawn(row(**changes))
     found = texts(job)
     assert same_color(found[CHANGE].get_color(), job.palette["published"])
-    assert "red: does not hold" not in found
+    assert RED not in found
     lines = (tmp_path / "figures/fig02c.claims.csv").read_text("utf-8").splitlines()
     assert len(lines) == 1
 
@@ -92,37 +92,6 @@ def test_print_has_no_notes_and_says_in_its_title_that_it_is_simulated(drawn):
     found = texts(drawn(row(), notes=False))
     assert not any("see the table" in text or "runs, " in text for text in found)
     assert any(text.startswith("Simulated · ") for text in found)
-
-
-def test_captions_say_whose_figure_it_is_and_why_nothing_is_drawn(job_of, made_up, gone, tmp_path):
-    host = {"backend": "host", "device": "host", "setup": "own"}
-    runs = [made_up({}, {}, **host, num_workers=w) for w in (0, 4)]
-    draw_figure(job_of("fig02", *runs, backend="host"))
-    caption = (tmp_path / "figures/fig02a.txt").read_text("utf-8")
-    assert not caption.startswith("fig02a")
-    assert "none of the paper's boards" in " ".join(caption.split())
-    draw_figure(job_of("fig02", missing=[gone(num_workers=4)]))
-    assert "Not drawn: out of memory." in (tmp_path / "figures/fig02a.txt").read_text("utf-8")
-
-
-@pytest.mark.parametrize(
-    ("rows", "words"),
-    [
-        ([], ""),
-        ([row(verdict="holds", status="holds")], ""),
-        ([row()], "1 of 1 take-away does not hold here: see the table beside it"),
-        (
-            [row(takeaway=t, role="core") for t in "ab"] + [row(takeaway="c", status="holds")],
-            "2 of 3 take-aways do not hold here: see the table beside it",
-        ),
-        (
-            [row(role="core", verdict="holds", status="holds"), row()],
-            "Some printed numbers do not hold here: see the table beside it",
-        ),
-    ],
-)
-def test_take_aways_are_counted_by_their_core_claims(rows, words):
-    assert verdict_words(rows) == words
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The Pareto front of `epochwatt recommend`: its title, legend, ticks and table."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -20,7 +19,8 @@ from epochwatt.study.config import Device
 
 CLOCKS = {"a": (500, 400, 800), "b": (1000, 400, 800), "c": (500, 800, 800), "d": (1000, 800, 1600)}
 MHZ = ((500, 1000), (400, 800), (800, 1600))
-PALETTE = dict.fromkeys((front.FRONT, front.LIMIT, front.OTHER, "published"), "#123456")
+
+
 WORKLOAD = {
     **{"setup": "own", "backend": "twin", "device": "some", "instance": "d1", "model": "lenet"},
     **{"storage": "ssd", "num_workers": 4, "batch_size": 16},
@@ -62,24 +62,6 @@ def advice():
     return call
 
 
-@pytest.fixture
-def drawn(advice, tmp_path):
-    """Return a function: budgets -> axes of the figure."""
-
-    def call(**budgets):
-        _, axes = plt.subplots()
-        answer = advice(**budgets)
-        front.draw(axes, answer, write_front(answer, tmp_path), PALETTE)
-        return axes
-
-    yield call
-    plt.close("all")
-
-
-def labels(axes):
-    return set(axes.get_legend_handles_labels()[1])
-
-
 def test_title_says_simulated(pytestconfig, tmp_path, advice):
     for name in ("config", "workflow"):
         (tmp_path / name).symlink_to(pytestconfig.rootpath / name)
@@ -87,18 +69,6 @@ def test_title_says_simulated(pytestconfig, tmp_path, advice):
     paths = front.draw_front(answer, write_front(answer, tmp_path), tmp_path)
     svg = (tmp_path / paths[0]).read_text()
     assert ">SIMULATED, not measured: power modes of Some board d1 for lenet<" in svg
-
-
-def test_budgets_are_named_and_why_the_mode_may_lie_off_the_front(drawn):
-    assert "recommended, 90 % intervals" in labels(drawn())
-    axes = drawn(power_w=9.0)
-    assert {"budget: 9 W", "recommended: best within the budget, 90 % intervals"} <= labels(axes)
-    (line,) = [of for of in axes.lines if of.get_label() == "budget: 9 W"]
-    energy_wh, epoch_s = (np.asarray(of) for of in (line.get_xdata(), line.get_ydata()))
-    assert 3600 * energy_wh / epoch_s == pytest.approx(9.0)
-    several = labels(drawn(power_w=9.0, epoch_s=1e5))
-    assert {"budget: 9 W", "budget: 100000 s (outside)"} <= several
-    assert "recommended: best within the budgets, 90 % intervals" in several
 
 
 def test_table_has_what_was_observed_beside_what_is_expected(tmp_path, advice, write_epochs):

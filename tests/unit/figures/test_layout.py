@@ -95,41 +95,21 @@ def run(made_up):
     return write
 
 
+FIGURES = (
+    *(("fig02", "workers"), ("fig03", "media"), ("fig05", "boards"), ("fig06", "dvfs")),
+    *(("fig08", "modes"), ("hipcw_fig02", "medians"), ("hipcw_fig08", "scales")),
+)
+ALIKE = (
+    *(("fig04", "sizes"), ("fig09", "modes"), ("fig11", "modes"), ("fig13", "modes")),
+    *(("hipcw_fig03", "medians"), ("hipcw_fig06", "scales"), ("hipcw_fig07", "scales")),
+)
+
+
 @pytest.mark.parametrize(
     ("figure", "what"),
-    [
-        *(("fig02", "workers"), ("fig03", "media"), ("fig04", "sizes"), ("fig05", "boards")),
-        *(("fig06", "dvfs"), ("fig08", "modes"), ("fig09", "modes"), ("fig11", "modes")),
-        *(("fig13", "modes"), ("hipcw_fig02", "medians"), ("hipcw_fig03", "medians")),
-        *(("hipcw_fig06", "scales"), ("hipcw_fig07", "scales"), ("hipcw_fig08", "scales")),
-    ],
+    [*FIGURES, *(pytest.param(*each, marks=pytest.mark.thorough) for each in ALIKE)],
 )
 def test_all_text_is_readable(figure, what, draw, run, gone):
     missing = [gone(**factors) for factors in GONE.get(what, ())]
     runs = [run(**factors) for factors in RUNS[what]]
     assert_readable(draw(figure, *runs, missing=missing, records=defaultdict(str)))
-
-
-@pytest.mark.parametrize("backend", ["host", "jetson"])
-def test_figure_2_without_power(draw, made_up, backend):
-    about = {"backend": backend, "device": "host", "instance": "local"}
-    runs = [
-        made_up(model=model, batch_size=size, num_workers=w, **about)
-        for model, size in (("lenet", 16), ("lenet", 32), ("mobilenet", 8))
-        for w in (0, 1, 2)
-    ]
-    assert_readable(draw("fig02", *runs, backend=backend))
-
-
-@pytest.mark.parametrize("scope", ["socket", "module"])
-def test_figure_7(draw, tmp_path, scope):
-    head = "backend,device,instance,power_mode,dvfs,state,power_scope,power_w\n"
-    states = ("i", "ii", "iii", "iv") if scope == "socket" else ("i",)
-    rows = [
-        f"twin,{device},d1,{mode},,{state},{scope},{5.0 + n}\n"
-        for device, mode in MODES.items()
-        for n, state in enumerate(states)
-        if (device, state) != ("orin", "iv")
-    ]
-    (tmp_path / "idle.csv").write_text(head + "".join(rows), encoding="utf-8")
-    assert_readable(draw("fig07", idle=str(tmp_path / "idle.csv")))

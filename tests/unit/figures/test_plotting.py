@@ -54,32 +54,3 @@ def caption(pytestconfig):
         return environment.from_string(template).render(snakemake=snakemake)
 
     return of
-
-
-@pytest.mark.parametrize("figure", ["fig02", "fig08", "hipcw_fig06"])
-def test_caption_has_all_parts_of_its_figure(caption, plotting, figure):
-    entry, text = plotting.figures[figure], caption(figure, "jetson")
-    parts = [entry.caption, *(panel.caption for panel in entry.panels.values())]
-    assert [part for part in parts if part not in text] == []
-    titles = [f". {panel.title}.**" for panel in entry.panels.values()]
-    assert [title in text for title in titles] == [len(titles) > 1] * len(titles)
-
-
-@pytest.mark.parametrize(
-    ("backend", "clause"),
-    [
-        ("twin", "Simulated, not measured"),
-        ("fake", "From a fake board, not measured"),
-        ("host", "Measured on this machine"),
-    ],
-)
-def test_caption_begins_with_where_the_runs_come_from(caption, plotting, backend, clause):
-    for figure in ("fig02", "hipcw_fig02"):
-        assert clause in caption(figure, backend).split("\n\n")[0]
-        assert clause not in caption(figure, "jetson")
-    for (
-        figure,
-        entry,
-    ) in plotting.figures.items():  # remarks on the simulation are of simulated runs
-        assert entry.simulated in caption(figure, "twin")
-        assert not entry.simulated or entry.simulated not in caption(figure, "jetson")

@@ -10,14 +10,10 @@ import vl_convert
 from epochwatt.figures.validation import (
     FIELDS,
     draw,
-    draw_medians,
     not_drawn,
     plot,
-    read_medians,
-    read_names,
     read_points,
 )
-from epochwatt.published.numbers import load_published
 
 PALETTE = {"compute": "#0072B2", "epoch_0": "#D55E00", "stall": "#009E73", "missing": "#777777"}
 TABLE = """\
@@ -87,53 +83,6 @@ def test_numbers_judged_as_a_ratio_are_drawn_changes_as_the_ratio_of_their_sides
         "Not drawn: 1 bounds and ranges, 1 of them met; 1 shares and changes below 20 %, off by "
         f"1.0 points in the median ({tables[0]})"
     )
-
-
-def test_each_field_has_its_unit_its_papers_and_their_median_errors(field):
-    times = field("time")
-    assert texts(times) == [
-        "SIGMETRICS 2023, 2 numbers: median error 13.9 %, × or ÷ 1.15\n"
-        "with the whole section left out: 17.0 %",
-        "HiPCW 2021, 1 number: median error 109.9 %, × or ÷ 3.00",
-    ]
-    low, high = times.get_ylim()
-    assert low * high == pytest.approx(1.0)  # as far below 1 as above
-    assert times.get_xlabel() == "published (s)"
-    dashed = [line for line in field("power").get_lines() if line.get_linestyle() == "--"]
-    assert dashed[0].get_ydata() == pytest.approx([1.25, 1.25], rel=1e-3)
-
-
-def test_medians_are_by_what_was_left_out_and_by_other_priors(tables):
-    found = read_medians(*tables[1:])
-    assert found[["left_out", "class_", "median_error_pct"]].to_dict("split")["data"] == [
-        ["take-away", "time", 7.8],
-        ["take-away", "energy_power", 25.9],
-        ["board", "time", 12.5],
-        ["not fitted, priors as chosen", "time", 6.6],
-        ["fitted, priors shifted 1", "time", 10.7],
-    ]
-    _, axes = plt.subplots()
-    draw_medians(found, axes, PALETTE)
-    assert texts(axes) == [
-        "times: 8 to 12 % by what is left out",
-        "energies and powers: 26 to 26 % by what is left out",
-    ]
-    ticks = axes.get_yticklabels()
-    assert [tick.get_text() for tick in ticks] == [
-        "left out of the fit: each ...",
-        *("take-away of the paper", "board", "priors (fitted: without each take-away)"),
-        *("priors as chosen, nothing fitted", "priors shifted at random (1), fitted"),
-    ]
-    assert [n for n, tick in enumerate(ticks) if tick.get_fontweight() == "bold"] == [0, 3]
-    plt.close("all")
-
-
-def test_published_numbers_have_names_in_words(pytestconfig):
-    facts = load_published(pytestconfig.rootpath / "config/published")
-    names = read_names(facts, {"nx": "Xavier NX", "resnet": "ResNet-18"})
-    assert names["S5.6.4-01"] == "agx, ResNet-18, SSD, 4 workers, mode b: compute"
-    # -67.3 % is of the second run, held against the first
-    assert names["RS5.1.6-01"].endswith("hard disk, 2 workers against 1 workers: stall")
 
 
 def test_files_are_the_same_each_time_and_the_spec_has_the_cells_of_the_csv(

@@ -16,6 +16,7 @@ from flwr.supercore.task_identity import TaskIdentity
 from epochwatt.errors import ConfigError
 from epochwatt.integrations import flower
 from epochwatt.integrations.flower import KEY, PlannedFit, PlannedRounds
+from epochwatt.rounds.fleet import load_fleet, members_of
 
 TaskIdentity.run_id = TaskIdentity.node_id = TaskIdentity.task_id = 1  # else there is no message
 SAMPLES = {"a": 100, "b": 210, "c": 440}
@@ -227,6 +228,19 @@ def test_a_deadline_that_no_round_keeps(run, fleet, tmp_path):
     _, log = run(nodes, 4, deadline_s=50.0)
     assert "no round ends within 50 s" in of(log, 4, "a")["why"]
     assert of(log, 4, "a")["planned_round_s"] == pytest.approx(70, abs=0.5)
+
+
+def test_its_log_corrects_the_tables_of_the_fleet(run, fleet, tmp_path):
+    nodes = Nodes("abc")
+    nodes.slowness[101] = 1.2
+    run(nodes, 4)
+    log = {"rounds": str(tmp_path / "rounds.csv")}
+    fleet.write_text(yaml.safe_dump(yaml.safe_load(fleet.read_text()) | log))
+    members = members_of(load_fleet(fleet))
+    assert [member.slower for member in members] == pytest.approx([1, 1.2, 1])
+    assert [member.n_fits for member in members] == [3, 3, 3]
+    around_s = [member.client.around_s for member in members]
+    assert around_s == pytest.approx([AROUND_S] * 3, abs=2 * flower.POLL_S)
 
 
 class Held:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from epochwatt.maintenance import fingerprint as module
-from epochwatt.maintenance.fingerprint import fingerprint, imports_of, modules_behind
+from epochwatt.maintenance.fingerprint import fingerprint, modules_behind
 from epochwatt.study.settings import drawing_module, load_settings
 
 FILES = {
@@ -139,19 +139,6 @@ def test_a_module_of_the_users_own_is_found_where_python_finds_it(taken, tmp_pat
     (tmp_path / "elsewhere/own_figure.py").write_text("from tiny import table\n")
     monkeypatch.syspath_prepend(str(tmp_path / "elsewhere"))
     assert modules_behind("own_figure") == {"own_figure", "tiny.table", "tiny.names"}
-
-
-@pytest.mark.parametrize(
-    ("file", "found"),
-    [
-        ("figure.py", {"tiny.table"}),  # from package import module
-        ("table.py", {"tiny.names"}),  # from module import name
-        ("inner/deep.py", {"tiny.names"}),  # import module as name
-        ("names.py", set()),
-    ],
-)
-def test_imports_are_followed_however_they_are_written(file, found, tiny):
-    assert imports_of(tiny / file) == found
 
 
 # -- the rules of this workflow ------------------------------------------------------------------

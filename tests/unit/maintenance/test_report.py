@@ -66,13 +66,6 @@ def test_report_is_made_anew_when_something_it_shows_is_newer(name, shown, snake
     assert len(snakemake) == 2
 
 
-def test_without_a_result_there_is_nothing_to_report(shown, snakemake):
-    Path("results/overview.html").unlink()
-    with pytest.raises(EpochwattError, match=r"no results/overview\.html\n.*`make run`"):
-        report.make_report()
-    assert snakemake == []
-
-
 def test_failure_says_what_to_do_and_what_snakemake_said(shown, monkeypatch):
     failed = subprocess.CompletedProcess([], 1, "", "MissingInputException: fig02a.svg")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)

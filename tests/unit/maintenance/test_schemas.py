@@ -47,19 +47,3 @@ def test_every_file_names_its_schema_and_keeps_to_it(path):
 )
 def test_mistakes_are_found(name, content, fault):
     assert fault in " ".join(errors(name, content))
-
-
-@pytest.mark.parametrize(
-    ("block", "is_right"),
-    [
-        ({"model": "lenet", "num_workers": [0, 2], "dvfs": "on"}, True),
-        ({"model": ["lenet", "resnet"]}, True),
-        ({"num_workers": 0}, False),
-        ({"model": "lenet", "num_wokers": 0}, False),
-        ({"model": "lenet", "num_workers": [0, -1]}, False),
-        ({"model": "lenet", "batch_size": []}, False),
-    ],
-)
-def test_a_factor_of_a_sweep_is_a_value_or_a_list(block, is_right):
-    study = {"title": "a", "backend": "host", "epochs": 1, "sweep": [block]}
-    assert (errors("studies", {"mine": study}) == []) == is_right

@@ -58,6 +58,7 @@ def test_a_small_memory_refuses_and_a_smaller_mini_batch_helps():
     assert "checkpointing of blocks" in by_change
 
 
+@pytest.mark.thorough
 def test_functions_and_configurations_are_networks_too(tmp_path):
     found = asked(f"{__name__}:own_network", device="agx", memory_gib=2.0)
     assert found.now.tensors.weights == 4 * (32 * 4096 + 4096 + 4096 * 8 + 8)

@@ -1,12 +1,11 @@
 """Somebody's plain table of modes: few columns are enough, and what is wrong is named."""
 
 import gzip
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from epochwatt.errors import ConfigError, DataError
+from epochwatt.errors import DataError
 from epochwatt.open_data.read import find_tables, read_plain, report_lines
 
 from .conftest import sweep_rows
@@ -84,13 +83,6 @@ def test_our_own_sweep_is_measured_by_name_and_by_path(plant):
         assert {table.key.provenance for table in find_tables(what)} == {"measured"}
     Path("copy.csv").write_bytes(Path("results/sweeps/planted.csv").read_bytes())
     assert {table.key.provenance for table in find_tables("copy.csv")} == {"public"}
-
-
-def test_an_unknown_name_is_answered_with_the_sweeps_that_are_there(plant):
-    plant([replace(row, sweep="tx2") for row in sweep_rows()], "tx2")
-    with pytest.raises(ConfigError, match="no such sweep") as error:
-        find_tables("tx1")
-    assert error.value.allowed == "a file of mode tables, or tx2"
 
 
 def test_a_compressed_table_that_was_damaged_is_refused(plain):

@@ -52,9 +52,3 @@ def test_another_licence_than_the_authors_is_refused(public):
     with pytest.raises(ConfigError, match=f"the licence of {NAME} is MIT") as error:
         export([NAME], Path("pack"), Terms("CC0-1.0"))
     assert (error.value.found, error.value.allowed) == ("CC0-1.0", "MIT")
-
-
-def test_what_has_no_licence_is_not_passed_on(public):
-    name = next(name for name in public.sweeps if not public.is_shipped(name))
-    with pytest.raises(ConfigError, match="its authors gave it no licence"):
-        export([name], Path("pack"), Terms("MIT"))

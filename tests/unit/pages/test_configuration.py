@@ -1,14 +1,11 @@
 """What made the results: versions, machines of runs, configuration."""
 
-import hashlib
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
 
-from epochwatt import __version__
-from epochwatt.pages.site import commit, configuration, machines, versions
+from epochwatt.pages.site import commit, machines
 
 
 @pytest.fixture
@@ -23,12 +20,6 @@ def git(tmp_path, monkeypatch):
         return done.stdout.strip()
 
     return run
-
-
-def test_versions_are_those_installed():
-    told = {row["what"]: row["version"] for row in versions()}
-    assert told["epochwatt"] == __version__
-    assert told["snakemake"].startswith("9.")
 
 
 def test_commit_says_whether_files_differ_and_leaves_gits_index_alone(git, tmp_path, monkeypatch):
@@ -66,12 +57,3 @@ def test_machines_are_those_of_the_records_and_counted_without_serial_numbers(ch
     told = {"runs": 1, "data": "not measured, fake board", "unit": "host/local"}
     assert fake == told | {"board": "agx", "torch": "2.9.1"}
     assert machines({unmeasured.id: unmeasured.records}) == []
-
-
-def test_the_text_of_settings_is_shown_and_the_hash_of_all_files(checkout):
-    table = "config/published/takeaways.csv"
-    shown = configuration([table, "config/exclusions.yaml", "config/config.yaml"], {})
-    assert list(shown["texts"]) == ["config/config.yaml", "config/exclusions.yaml"]
-    assert shown["texts"]["config/config.yaml"].startswith("studies: [small]")
-    digest = hashlib.sha256(Path(table).read_bytes()).hexdigest()
-    assert {"file": table, "SHA-256": digest} in shown["hashes"]

@@ -1,7 +1,5 @@
 """The explorer's data: cells of runs.csv, what an interval needs, epochs packed for the browser."""
 
-import base64
-import gzip
 import json
 import math
 
@@ -11,7 +9,7 @@ import pytest
 from epochwatt.analysis.collect_study import export_tables, read_epochs
 from epochwatt.analysis.compare import find_runs, interval
 from epochwatt.columns import with_defaults
-from epochwatt.pages.explorer import MEANS, explorer, library, packed
+from epochwatt.pages.explorer import MEANS, explorer
 from epochwatt.tables import read_cells, read_frame
 
 FACTORS = {
@@ -44,10 +42,6 @@ def explored(tmp_path, monkeypatch, write_epochs):
         return explorer(table, runs_table, records or {}, titles, {"lenet": "#111111"}, specs)
 
     return make
-
-
-def unpacked(text):
-    return json.loads(gzip.decompress(base64.b64decode(text)))
 
 
 def test_every_mean_is_the_cell_of_runs_csv(explored):
@@ -94,30 +88,3 @@ def test_number_mean_and_variance_are_all_that_an_interval_needs(explored):
     assert math.log(high / low) > 0
     assert relative == pytest.approx([np.var(v, ddof=1) / (v.size * v.mean() ** 2) for v in (a, b)])
     assert shown["mean"] == pytest.approx([a.mean(), b.mean()])
-
-
-def test_specs_are_packed_by_the_name_that_the_gallery_has(explored, tmp_path):
-    path = tmp_path / "results/figures/twin/fig02a.vl.json"
-    path.parent.mkdir(parents=True)
-    path.write_text('{"mark": "bar"}')
-    specs = explored(a=({}, EPOCHS), specs=[str(path)])["specs"]
-    assert {name: unpacked(text) for name, text in specs.items()} == {
-        "twin-fig02a": {"mark": "bar"}
-    }
-    value = {"a": [1.5, None, "é"]}
-    assert packed(value) == packed(value)  # the same bytes each time
-    assert unpacked(packed(value)) == value
-    with pytest.raises(ValueError, match="JSON"):
-        packed([math.nan])
-
-
-def test_the_script_of_charts_is_put_together_once_and_stays_inside_its_element(tmp_path):
-    text = library(tmp_path / "cache")
-    (kept,) = (tmp_path / "cache").iterdir()
-    assert kept.read_text("utf-8") == text
-    assert "BSD-3-Clause" in text.partition("\n")[0]
-    assert "</script" not in text.lower()
-    assert text.count("window.vegaEmbed=") == 1
-    assert len(text) < 1_000_000
-    kept.write_text("kept", "utf-8")
-    assert library(tmp_path / "cache") == "kept"

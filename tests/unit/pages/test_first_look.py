@@ -4,7 +4,6 @@ import functools
 import time
 
 import pytest
-from offline_page import WIDTHS, a_browser, opened
 
 from benchmarks.synthetic import sampler_with
 from epochwatt import EpochMonitor
@@ -86,17 +85,6 @@ def test_page_and_text_say_the_same(made, capsys):
     assert page.count("<polyline") == 4 * 4  # total and a rail, each with its name
     assert main(["summary", str(made)]) == 0
     assert capsys.readouterr().out.splitlines() == told.splitlines()[:-2]
-
-
-def test_page_opens_by_itself_at_desk_and_on_a_phone(made):
-    assert main(["page", str(made)]) == 0
-    with a_browser() as browser:
-        for width in WIDTHS.values():
-            with opened(browser, made / "page.html", width) as page:
-                assert page.locator("section").count() == 4
-                assert page.evaluate("document.documentElement.scrollWidth") <= width
-                bar = page.locator("section").first.locator(".bar").first
-                assert bar.bounding_box()["width"] > 50
 
 
 def test_tables_and_summary_take_runs_that_do_not_tell_their_workers(made, tmp_path):

@@ -61,31 +61,6 @@ def cells_of(part, title):
     return [list(row.values()) for row in rows_of(part, title)]
 
 
-def test_head_says_where_how_many_and_how_long_and_what_does_not_count(summary):
-    lines, _ = summary([{}, {}], [{}, {}])
-    assert lines[0] == "Measured on host/local: 2 runs, 4 epochs, 16 s of training."
-    assert NO_POWER in lines
-    lines, _ = summary([{}, {"e2e_s": 72_000.0}])
-    assert lines[0].endswith("2 epochs, 20 h of training.")
-    bad = {"e2e_s": 1000.0, "valid": False, "flags": {"fresh_weights", "cold_process"}}
-    lines, (part,) = summary([{}, {}, bad, bad])
-    assert "2 epochs not valid and left out of means: cold_process, fresh_weights." in lines
-    assert cells_of(part, RUNS)[0][4:6] == ["1", "4.00"]
-    lines, _ = summary([{}], excluded=[{"run": "host-x", "reason": "out of memory"}])
-    told = "Not in this table: 1 run without a valid epoch after the first one"
-    assert any(line.startswith(told) for line in lines)
-    assert "missing: host-x (out of memory)" in lines
-
-
-def test_a_place_shows_the_range_and_the_shares(summary):
-    """E2E 4 s: stall 1.5, compute 2.25, overhead 0.25 s; the first epoch does not count."""
-    _, (part,) = summary([{"e2e_s": 100.0}, {}, {}], [{}, {"e2e_s": 8.0, "compute_s": 6.25}])
-    about = ["own", "this machine", "LeNet-5", "mnist digits x8"]
-    assert cells_of(part, WHERE) == [[*about, "2", "4 to 8", "28.1, 67.2, 4.7"]]
-    (bar,) = part.tables[0][2][0]["parts"]
-    assert bar.parts == pytest.approx({"stall": 28.125, "compute": 67.1875, "overhead": 4.6875})
-
-
 def test_energy_and_power_are_told_where_they_were_measured(summary):
     lines, (part,) = summary([METERED] * 2, [METERED, METERED | {"energy_wh": 0.5}])
     assert cells_of(part, WHERE)[0][-2:] == ["0.25 to 0.5", "9.5"]
@@ -103,7 +78,7 @@ def test_what_is_simulated_or_fake_has_a_part_of_its_own(summary):
     lines, (measured, simulated) = summary(
         [{}, {}], [{}, {"e2e_s": 2.0}], factors=[{}, TWIN], findings=findings
     )
-    assert "Simulated, not measured: host/local: 1 run, 2 epochs, 6 s of training." in lines
+    assert "Simulated, not measured: this machine: 1 run, 2 epochs, 6 s of training." in lines
     assert [p.title for p in (measured, simulated)] == ["Measured", "Simulated, not measured"]
     assert [cells_of(p, WHERE)[0][4:6] for p in (measured, simulated)] == [["1", "4"], ["1", "2"]]
     assert "1 of 1 take-away holds as simulated" in " ".join(simulated.head)
@@ -112,7 +87,7 @@ def test_what_is_simulated_or_fake_has_a_part_of_its_own(summary):
         lines, _ = summary(*runs, factors=factors)
         assert lines[0] == NOTHING
     lines, (part,) = summary([{}, {}], factors=[{"backend": "fake"}])
-    assert lines[0].startswith("Not measured, from a fake board: host/local: 1 run,")
+    assert lines[0].startswith("Not measured, from a fake board: this machine: 1 run,")
     assert part.title == "Fake boards, not measured"
 
 

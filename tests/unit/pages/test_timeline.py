@@ -11,7 +11,6 @@ from epochwatt.pages.timeline import (
     clocks_of,
     minibatch_groups,
     read_epoch,
-    thinned,
     timeline,
 )
 
@@ -49,23 +48,6 @@ def test_groups_keep_sums_ends_and_extremes(record, n):
     assert (np.diff(groups["start_s"]) > 0).all()
     assert groups["start_s"][0] >= 0
     assert groups["end_s"][-1] <= epoch.meta["e2e_s"] + 1e-9
-
-
-def test_mini_batches_of_unknown_place_follow_each_other(record):
-    epoch = record(np.full((4, 3), 0.5), timing_method="cuda_events_pooled")
-    shown = timeline(epoch, {})
-    assert not shown["is_placed"]
-    assert shown["minibatches"]["end_s"][-1] == pytest.approx(epoch.meta["e2e_s"])
-
-
-def test_thinning_keeps_the_extremes_where_they_were():
-    t_s, values = np.arange(5000.0), np.random.default_rng(1).normal(size=5000)
-    values[1234], values[4321] = 99.0, -99.0
-    kept_s, kept = thinned(t_s, values)
-    assert len(kept_s) <= MOST
-    assert (np.diff(kept_s) > 0).all()
-    assert (kept == values[kept_s.astype(int)]).all()
-    assert {1234.0, 4321.0} <= set(kept_s)
 
 
 def test_samples_are_on_the_epochs_axis_and_what_lacks_is_named(record):

@@ -10,8 +10,8 @@ from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.prediction.data.mode_tables import MHZ, UNKNOWN, observations_of
 from epochwatt.prediction.data.modes import NO_LIMIT, Mode, PredictionError, as_rows
 from epochwatt.prediction.data.observations import observations_from_rows
-from epochwatt.prediction.data.required_runs import _mode_numbers, backends, fitted_runs
-from epochwatt.prediction.data.workloads import board_groups, read_workloads
+from epochwatt.prediction.data.required_runs import _mode_numbers
+from epochwatt.prediction.data.workloads import read_workloads
 from epochwatt.study.settings import load_settings
 from epochwatt.sweeps.mode_table import ModeTable
 from tests.unit.prediction.sweeps import GRID, limited, planted
@@ -131,11 +131,6 @@ def test_a_part_that_some_rows_know_is_refused():
         observations_of(changed(planted(GRID[:6]), 3, power_limit_w=100.0))
 
 
-def test_inference_has_a_thread_for_each_core_and_training_its_workers():
-    assert observations_of(planted()).processes == 5
-    assert observations_of(planted(task="infer")).processes == 8
-
-
 # -- required runs ---------------------------------------------------------------------------------
 
 
@@ -143,12 +138,6 @@ def test_inference_has_a_thread_for_each_core_and_training_its_workers():
 def table(request):
     """Both papers' grids on the twin."""
     return load_settings({"studies": ["simulated"]}, request.config.rootpath).table
-
-
-def test_backends_without_two_modes_have_no_models(table, checkout):
-    assert backends(table) == ["twin"]
-    assert backends(checkout.settings().table) == []
-    assert fitted_runs(checkout.settings().table, "host").runs == []
 
 
 def test_a_mode_that_gates_half_of_the_gpu_says_so():
@@ -161,17 +150,6 @@ def test_a_mode_that_gates_half_of_the_gpu_says_so():
 
 
 # -- workloads -------------------------------------------------------------------------------------
-
-
-def test_runs_that_differ_in_the_power_mode_only_are_one_workload(planted):
-    lenet, mobilenet = read_workloads(*planted(("lenet", "mobilenet"), "ab"))
-    assert (lenet.name, lenet.runs) == ("lenet", ("lenet-a", "lenet-b"))
-    assert lenet.modes == {"a": Mode(8, 1000, 500, 1000), "b": Mode(8, 2000, 500, 1000)}
-    assert "power_mode" not in lenet.factors
-    assert (lenet.factors["num_workers"], lenet.factors["dataset_scale"]) == (4, 1.0)
-    assert lenet.observed.epoch.tolist() == [0, 1, 2, 3] * 2
-    assert lenet.observed.time_s[:2].tolist() == pytest.approx([2 * 28, 28])  # 0.1 x 280 s
-    assert mobilenet.modes == lenet.modes
 
 
 @pytest.mark.parametrize(("epoch", "said"), [("2", "5 of 6"), ("0", "")])
@@ -203,14 +181,3 @@ def test_invalid_epochs_and_energies_of_several_scopes_are_left_out(
     assert both.observed.epoch.tolist() == [0, 2]
     assert both.no_energy == "energy was measured by several power scopes: module, socket"
     assert np.isnan(both.observed.power_w).all()
-
-
-def test_a_board_group_holds_what_differs_in_the_network_only(planted):
-    workloads = read_workloads(*planted(("lenet", "resnet"), "ab"))
-    (group,) = board_groups(workloads)
-    assert list(group.workloads) == ["lenet", "resnet"]
-    assert {"model", "dataset", "power_mode"}.isdisjoint(group.factors)
-    loaderless = replace(workloads[0], factors={**workloads[0].factors, "num_workers": 0})
-    assert len(board_groups([*workloads, loaderless])) == 2
-    other = replace(workloads[0], factors={**workloads[0].factors, "imported": "scripts-2023"})
-    assert len(board_groups([*workloads, other])) == 2

@@ -98,13 +98,6 @@ def test_leaks_are_followed_to_the_end(seed):
     assert giving_away(start, leaks, rows) == expected
 
 
-def test_bound_that_is_reached_leads_no_further():
-    leaks = [Leak(frozenset(pair), "arithmetic", "why") for pair in ("ab", "bc", "cd")]
-    rows = dict.fromkeys("acd", Judged("5", "ratio", "")) | {"b": Judged("5", "bound", "")}
-    assert giving_away("a", leaks, rows) == {"a", "b"}
-    assert giving_away("b", leaks, rows) == set("abcd")  # unless it is what is judged
-
-
 def test_the_papers_are_not_pooled_and_no_kept_number_follows_from_removed_ones(published, found):
     _, rows, identities = equations(published)
     facts = published.facts()

@@ -105,8 +105,3 @@ def test_this_checkout_has_one_version_and_dated_sections():
     numbers = re.findall(r"(?m)^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d", changelog)
     assert numbers[0] == version.written(ROOT)["pyproject.toml"]
     assert sorted(numbers, key=lambda n: [int(part) for part in n.split(".")]) == numbers[::-1]
-
-
-def test_nothing_is_added_to_a_version_that_was_cut():
-    """An old branch does it when it is merged: move its entries to Unreleased."""
-    assert version.digests(ROOT) == (ROOT / version.SECTIONS).read_text().splitlines()

@@ -1,7 +1,7 @@
 """Table of ceilings: what is written is read, and what cannot be is refused with its place."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt import columns
@@ -18,7 +18,6 @@ OPTIONAL = st.none() | ABOVE_ZERO
 
 
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
 def test_rows_come_back_as_they_were_written(data, tmp_path_factory):
     times = sorted(data.draw(st.lists(ABOVE_ZERO, min_size=2, max_size=2)))
     row = CeilingRow(

@@ -7,7 +7,7 @@ from planted_runs import ONE_KNOB, kernels
 
 from epochwatt.cli import main
 from epochwatt.errors import EpochwattError
-from epochwatt.roofline.explain import RUNS, explain_run, observed, table_rows
+from epochwatt.roofline.explain import explain_run, observed, table_rows
 from epochwatt.roofline.find_run import find_run
 from epochwatt.roofline.points import RunInMode
 
@@ -65,20 +65,6 @@ def test_shares_of_operators_add_up_to_those_of_the_run():
 def test_without_ceilings_of_its_mode_it_says_what_to_type(changes):
     with pytest.raises(EpochwattError, match=r"never measured(.|\n)*ceilings: true.*make run"):
         explained(**changes)
-
-
-def test_a_run_is_found_by_the_beginning_of_its_id(tmp_path):
-    for run in ("host-local-a-1", "host-local-a-12", "host-local-b-3"):
-        (tmp_path / RUNS / run).mkdir(parents=True)
-        (tmp_path / RUNS / run / "epochs.csv").touch()
-    with pytest.raises(EpochwattError, match="host-local-b-3 has no epoch yet"):
-        find_run("host-local-b", tmp_path)
-    with pytest.raises(EpochwattError, match="host-local-a-1 has no epoch yet"):
-        find_run("host-local-a-1", tmp_path)
-    with pytest.raises(EpochwattError, match="2 runs begin with 'host-local-a'"):
-        find_run("host-local-a", tmp_path)
-    with pytest.raises(EpochwattError, match=r"no run 'x' in results/runs(.|\n)*epochwatt plan"):
-        find_run("x", tmp_path)
 
 
 def test_a_measured_run_without_any_ceilings_says_what_to_type(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from planted import Planted
 
@@ -31,7 +31,6 @@ TRUTHS = st.builds(
 )
 
 
-@settings(max_examples=20, deadline=None)
 @given(truth=TRUTHS)
 def test_planted_constants_are_recovered(truth):
     measured = [Kernels.of_mode(truth.rows(seed)) for seed in range(5)]

@@ -57,12 +57,6 @@ def test_work_and_time_are_those_of_the_mean_mini_batch(place):
     assert (point.launches, point.processor, point.cores) == (2, "cpu", 1)
 
 
-def test_the_only_epoch_has_to_do_and_one_that_is_not_valid_does_not(place):
-    (point,) = place({**EPOCH, "compute_s": 0.9})
-    assert point.time_s == pytest.approx(0.3)
-    assert place({**EPOCH, "compute_s": 0.9, "valid": False}) == []
-
-
 def test_cuda_events_tell_that_it_was_the_gpu(place):
     (point,) = place({**EPOCH, "compute_s": 1.0, "timing_method": "cuda_events_synchronised"})
     assert point.processor == "gpu"

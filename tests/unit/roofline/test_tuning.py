@@ -48,11 +48,6 @@ def test_a_table_without_its_highest_mode_is_held_against_the_fastest():
     assert chosen["fastest"].slower_pct == 0
 
 
-def test_kernels_and_tables_without_power_are_left_out():
-    assert not choices([replace(row, work="kernel") for row in ROWS])
-    assert not choices([replace(row, power_w=None, power_scope="") for row in ROWS])
-
-
 FIT = FitRow(
     **{"provenance": "simulated", "device": "orin", "gpu_mhz": 1300, "processor": "gpu"},
     **{"precision": "fp32", "flops_per_s": 2e12, "bytes_per_s": 1e11, "launch_s": 1e-5, "n": 20},

@@ -114,6 +114,52 @@ def test_the_table_of_a_plan_is_written(ask, tmp_path):
     assert pd.read_csv(tmp_path / "plan.csv")["end_s"].item() == pytest.approx(1.0)
 
 
+LOG_HEAD = "round,node,board,mode,samples,planned_fit_s,fit_s,end_s,energy_j,flags\n"
+SLOW = '"4 cores, CPU 1000, GPU 306, memory 2133 MHz"'
+
+
+def test_measured_rounds_correct_the_tables(ask, tmp_path):
+    """Fits of node 2 take 1.5 times as long, of half the samples: 1.5 s around each."""
+    log = tmp_path / "rounds.csv"
+    rows = [f"{n},2,little,{SLOW},150,4.5,6.75,8.25,60,\n" for n in (2, 3)]
+    rows += ["1,2,little,,,,3,4,20,\n", f"4,2,little,{SLOW},150,4.5,99,99,60,mode_not_met\n"]
+    log.write_text(LOG_HEAD + "".join(rows))
+    boards = ({"name": "much", "samples": 900}, {"name": "little", "samples": 300})
+    bare, answer = ask(*boards), ask(*boards, rounds=str(log))
+    much, little = answer.clients
+    assert much.fit_s == pytest.approx(bare.clients[0].fit_s)
+    assert little.fit_s == pytest.approx(1.5 * bare.clients[1].fit_s)
+    assert little.around_s == pytest.approx(1.5)
+    slow_w = 120 / 13.5  # of 300 samples
+    assert little.fit_j[0] / little.fit_s[0] == pytest.approx(slow_w)
+    assert table_of(answer)["power_w"][1] > slow_w
+    assert little.spread == pytest.approx(np.log(1.5))
+    assert table_of(answer)["mode"][1] != table_of(bare)["mode"][1]  # 306 MHz would end too late
+    lines = answer_lines(answer)
+    assert "CORRECTED by measured rounds" in lines[0]
+    assert "2 measured fits of 1 board took 1.5 to 1.5 times what tables say." in lines
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a,b\n1,2\n", ["it is no log of rounds", "board", "PlannedRounds"]),
+        (LOG_HEAD, ["no fit of a board of this fleet", "0 fits"]),
+        (f"{LOG_HEAD}2,1,other,{SLOW},9,1,1,2,9,\n", ["1 fits of other"]),
+        (f"{LOG_HEAD}2,1,one,GPU 7 MHz,9,1,1,2,9,\n", ["one has no mode GPU 7 MHz", "round 2"]),
+        (f"{LOG_HEAD}2,1,one,{SLOW},9,1,fast,2,9,\n", ["a number of a fit is wrong", "fast"]),
+        (None, ["rounds.csv"]),
+    ],
+)
+def test_wrong_logs_of_rounds_are_refused(ask, tmp_path, text, told):
+    log = tmp_path / "rounds.csv"
+    if text is not None:
+        log.write_text(text)
+    with pytest.raises(ConfigError) as raised:
+        ask({"name": "one", "samples": 90}, rounds=str(log))
+    assert all(word in str(raised.value) for word in told), raised.value
+
+
 @pytest.mark.parametrize(
     ("boards", "told"),
     [

@@ -20,7 +20,7 @@ FL_G5K = [
     ("fedyogi", 3, 100, 5, 4061.96),
 ]
 WARM_UP_S = 9.5  # of the first round, in its logs
-FIT_J = {1: 122.0, 3: 425.0}  # mean energy of a fit, as its notebooks print it
+FIT_J = {1: 122.0, 3: 425.0}  # mean energy of a fit, as its notebooks print it: all there is of it
 
 
 def test_real_rounds_of_one_strategy_foretell_those_of_others():
@@ -36,6 +36,13 @@ def test_real_rounds_of_one_strategy_foretell_those_of_others():
     _, epochs, rounds, _, total_s = zip(*FL_G5K, strict=True)
     line = fit_line(epochs, total_s, rounds, True, WARM_UP_S)
     assert line[:3] == pytest.approx((17.5, 7.65, 9.5), rel=0.02)
+
+
+def test_energy_of_real_fits_of_one_length_does_not_foretell_another():
+    """10 % is not reached: 1 epoch takes less than a third of 3, so the fixed part is negative."""
+    of_one, of_three = (fit_line(epochs, FIT_J[epochs]) for epochs in FIT_J)
+    assert of_one.at(3) / FIT_J[3] == pytest.approx(0.86, abs=0.005)
+    assert of_three.at(1) / FIT_J[1] == pytest.approx(1.16, abs=0.005)
 
 
 def test_energy_of_real_fits_is_a_line_that_never_ends_below_zero():

@@ -10,7 +10,10 @@ from epochwatt.columns import ROUND_COLUMNS
 from epochwatt.rounds import study as rounds
 from epochwatt.rounds.config import FederatedStudy
 from epochwatt.rounds.plan import energy_j, fixed_round, least_energy_j, plan_round
-from epochwatt.rounds.study import RULES, Catalogue, Known, Played, compare, draw_fleet, play, train
+from epochwatt.rounds.rules import RULES, Played, Task, plan_with_slack, play
+from epochwatt.rounds.simulated import Catalogue, Known, draw_fleet, known_modes, predicted_modes
+from epochwatt.rounds.study import compare
+from epochwatt.rounds.trainings import TRAINED_BY, Planner, disturb, train
 
 STUDY = FederatedStudy(
     **{"workload": "net", "devices": ["slow", "fast"], "fleets": [8], "data": ["equal"]},
@@ -43,7 +46,7 @@ def planted():
 
 
 CATALOGUE = planted()
-KNOWN = rounds.known_modes(CATALOGUE)
+KNOWN = known_modes(CATALOGUE)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -72,17 +75,20 @@ def test_fleets_are_those_of_their_seed_and_have_the_samples_that_are_asked():
 
 def test_every_rule_gives_each_board_a_mode_of_its_kind_and_none_beats_the_oracle():
     fleet = draw_fleet(CATALOGUE, STUDY, 8, "lognormal_0.5", 0)
-    few = rounds.predicted_modes(CATALOGUE, STUDY, 0)
+    few = predicted_modes(CATALOGUE, STUDY, 0)
     played = {}
     for name, rule in RULES.items():
-        choice = rule(fleet, STUDY, KNOWN, few, 0)
+        choice = rule(Task(fleet, STUDY, KNOWN, few, 0))
         kinds = [CATALOGUE.rows[kind] for kind in fleet.kind]
         assert all(row in rows for row, rows in zip(choice.rows, kinds, strict=True)), name
         played[name] = play(fleet, choice)
-    in_time = [n for n in played if played[n].end_s <= played["oracle"].end_s and n != "fedcs"]
+    whole = [name for name in played if name not in ("fedcs", "plan_work")]
+    in_time = [name for name in whole if played[name].end_s <= played["oracle"].end_s]
     assert played["oracle"].energy_j == min(played[name].energy_j for name in in_time)
     assert played["fedcs"].trained < played["plan"].trained == played["maxn"].trained
     assert played["plan"].energy_j < 0.9 * played["maxn"].energy_j
+    per_sample = {name: played[name].energy_j / played[name].trained for name in played}
+    assert per_sample["plan_work"] < per_sample["plan"]
 
 
 def test_what_is_compared_is_counted_by_hand():
@@ -114,7 +120,7 @@ def test_least_energy_by_deadlines_is_that_of_the_best_plan_for_each():
 def test_slack_leaves_as_few_late_as_asked_and_slows_nobody():
     fleet = draw_fleet(CATALOGUE, STUDY, 60, "lognormal_0.5", 2)
     clients = fleet.clients(fleet.of_kinds(KNOWN))
-    chosen = rounds.plan_with_slack(clients, 0.1)
+    chosen = plan_with_slack(clients, STUDY)
     slowest = max(clients, key=lambda client: client.end_s().min())
     end_s = float(slowest.end_s().min())
     assert fixed_round(clients, chosen).end_s == pytest.approx(end_s)
@@ -130,13 +136,9 @@ def test_slack_leaves_as_few_late_as_asked_and_slows_nobody():
 def test_trainings_lose_less_when_they_are_planned_anew():
     study = STUDY.model_copy(update={"judged_fleet": 40})
     fleet = draw_fleet(CATALOGUE, study, 40, "equal", 0)
-    clients = fleet.clients(fleet.of_kinds(KNOWN))
     quiet, wild = (
-        {
-            rule: train(fleet, study, KNOWN, clients, rule, is_disturbed, 1)
-            for rule in ("maxn", "plan_once", "plan_again", "oracle")
-        }
-        for is_disturbed in (False, True)
+        {rule: train(Planner(fleet, study, KNOWN, rule), happens) for rule in TRAINED_BY}
+        for happens in (disturb(fleet, study.training, is_wild, 1) for is_wild in (False, True))
     )
     assert all(totals.lost == 0 for totals in quiet.values())
     assert quiet["plan_again"].energy_j < quiet["maxn"].energy_j
@@ -168,5 +170,5 @@ def test_tables_have_the_columns_that_are_described():
 def test_waiting_costs_what_the_factor_says():
     fleet = draw_fleet(CATALOGUE, STUDY, 4, "equal", 0)
     half = replace(fleet, waiting_factor=0.5)
-    choice = RULES["maxn"](fleet, STUDY, KNOWN, KNOWN, 0)
+    choice = RULES["maxn"](Task(fleet, STUDY, KNOWN, KNOWN, 0))
     assert play(half, choice).waiting_j == pytest.approx(play(fleet, choice).waiting_j / 2)

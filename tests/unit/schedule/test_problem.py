@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from epochwatt.schedule.problem import NONE, Problems, Space, Workload
@@ -51,7 +51,6 @@ def longest_wait(rate, batch, infer_s, n_train, train_s, n_batches=20):
     power=st.floats(5, 35),
     rule=st.sampled_from(["highest", "mean"]),
 )
-@settings(max_examples=60, deadline=None)
 def test_serving_and_training_equals_loops(seed, rate, latency, power, rule):
     infer, train = workload(seed, 7, SIZES), workload(seed + 1, 7, (16,))
     train = with_modes(train, infer.modes)
@@ -127,7 +126,6 @@ def longest_waits(rates, batches, times, phase, n_batches=60):
     latencies=st.tuples(st.floats(0.02, 2), st.floats(0.02, 2)),
     phase=st.floats(0, 1),
 )
-@settings(max_examples=60, deadline=None)
 def test_two_streams_never_wait_longer_than_planned(seed, rates, latencies, phase):
     first = workload(seed, 5, SIZES)
     second = with_modes(workload(seed + 1, 5, SIZES), first.modes)

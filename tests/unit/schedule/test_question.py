@@ -59,17 +59,6 @@ def test_no_plan_names_the_budget_that_fails_and_the_least_that_would_do(tables,
     assert main([*ASK, *words[:3], str(watts * 1.001), *words[4:], "--solver", "exhaustive"]) == 0
 
 
-def test_a_plan_that_trains_nothing_says_what_training_would_need(tables, capsys):
-    words = ["--max-latency-ms", "160", "--tables", tables, "--solver", "exhaustive"]
-    assert main([*ASK, "--max-power-w", "8", *words]) == 0
-    out = capsys.readouterr().out
-    assert "no gap between mini-batches of inference holds one of training" in out
-    watts = float(out.partition("to train at all")[2].partition("at least ")[2].partition(" W")[0])
-    assert watts > 8
-    assert main([*ASK, "--max-power-w", str(watts * 1.001), *words]) == 0
-    assert "holds one of training" not in capsys.readouterr().out
-
-
 def test_the_least_budgets_are_those_of_plain_loops(workload):
     infer = workload(2, (1, 4), is_monotone=False)
     limit_w = float(np.median(infer.power_w))

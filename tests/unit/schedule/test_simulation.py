@@ -13,7 +13,7 @@ from epochwatt.schedule import played, simulation
 from epochwatt.schedule.config import Jobs
 from epochwatt.schedule.problem import Space, outcome
 from epochwatt.schedule.simulation import Interleaved, arrivals_s, latencies_of_two_s, play, run_as
-from epochwatt.schedule.study import Set, plain_solvers
+from epochwatt.schedule.study import Set
 
 SIZES = (1, 4, 16)
 
@@ -118,18 +118,6 @@ def test_plans_keep_their_latency_with_steady_arrivals_and_not_always_with_rando
     assert 0 < best.late_pct < 100
     assert best.kept_worst_pct <= best.kept_p99_pct
     assert best.n_plans == rows[0].n_plans > 20
-
-
-def test_training_over_power_budgets_never_falls_for_the_best_of_all_modes(made_up):
-    one = made_up("train_and_infer", 1, (2,))
-    rows = played.power_rows(one, plain_solvers({}, np.array([], int), (6,)))
-    by_solver = rows.pivot(index="max_power_w", columns="solver", values="throughput_per_s")
-    assert len(by_solver) == 39
-    best = by_solver.pop("exhaustive")
-    assert best.notna().any()
-    assert best.dropna().is_monotonic_increasing
-    assert not by_solver.gt(best, axis=0).any(axis=None)
-    assert best[by_solver.notna().any(axis=1)].notna().all()
 
 
 def test_a_measurement_stands_beside_its_plan_played_with_the_same_times(monkeypatch):

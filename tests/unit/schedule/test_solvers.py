@@ -104,14 +104,6 @@ def test_verified_answers_keep_the_budgets_and_lose_nothing(problems, space, som
     assert (answers.board_s[spent > 0] > before.board_s[spent > 0]).all()
 
 
-def test_by_prediction_alone_budgets_are_broken_on_a_rough_board(problems, workload):
-    space = Space(workload(2, (16,), False), (workload(1, SIZES, False),))
-    modes = random_modes(space, 8, seed=3)
-    seen = predicted.predicted_space(space, load_method("physical"), modes)
-    answers = predicted.solve(space, problems, seen, modes)
-    assert not truth(space, problems, answers).holds[answers.choice != NONE].all()
-
-
 # -- with networks ---------------------------------------------------------------------------------
 
 
@@ -157,15 +149,3 @@ def test_als_answers_with_modes_of_its_fronts_that_keep_the_budgets(rough, known
     assert set(answers.n_profiles) == {len(modes) * (1 + len(SIZES))}
     expected_s = sum(one.board_s(np.array(sorted(modes))) for one in space.workloads)
     assert answers.board_s == pytest.approx(expected_s)
-
-
-def test_what_is_learned_comes_back_from_its_file(rough, known, tmp_path):
-    path = tmp_path / "learned.npz"
-    study.write_learned(known[1], path)
-    again = study.read_learned(path, rough.infer[0])
-    assert again.keys() == known[1].keys()
-    for solver, draws in known[1].items():
-        for one, other in zip(draws, again[solver], strict=True):
-            assert np.array_equal(one.modes, other.modes)
-            assert np.array_equal(one.workload.time_s, other.workload.time_s)
-            assert np.array_equal(one.workload.power_w, other.workload.power_w)

@@ -6,16 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from epochwatt.errors import ConfigError
-from epochwatt.prediction.registry import load_method
 from epochwatt.schedule import sampler
 from epochwatt.schedule.config import PublicJobs, ScheduleStudy
 from epochwatt.schedule.problem import NONE, Answers, Problems, Space
 from epochwatt.schedule.solvers import exhaustive
 from epochwatt.schedule.study import (
-    N_SAMPLED,
     evaluate,
-    plain_solvers,
     sets_of,
     solvers_of,
     statistics,
@@ -25,19 +21,9 @@ from epochwatt.sweeps.find import find_tables
 from epochwatt.sweeps.mode_table import write_mode_tables
 
 REPOSITORY = Path(__file__).parents[3]
-SIZES = (1, 4, 16)
-SMALL = sampler.Size(4, 3)
+
+
 RESNET, SHUFFLENET = "resnet50-imagenet-adadelta", "shufflenetv2-cifar100-adadelta"
-
-
-def test_loads_and_latencies_span_what_the_strongest_mode_serves(workload):
-    infer = workload(1, SIZES)
-    problems = sampler.problems_of(Space(None, (infer,)), SMALL)
-    assert len(problems) == (50 - 12 + 1) * 4 * 3
-    most = (infer.batch_sizes / infer.time_s[-1]).max()
-    assert problems.rates_per_s.max() == pytest.approx(0.95 * most)
-    assert problems.max_latencies_s.min() == pytest.approx(1.2 * infer.time_s[-1].min())
-    assert set(problems.max_power_w) == set(range(12, 51))
 
 
 def test_statistics_of_four_answers(workload):
@@ -65,24 +51,6 @@ def test_statistics_of_four_answers(workload):
         "n_profiles": 6,
         "board_minutes": 6,
     }
-
-
-@pytest.mark.parametrize("rule", ["highest", "mean"])
-def test_each_solver_has_a_row_for_each_draw(workload, rule):
-    space = Space(workload(3, (16,)), (workload(1, SIZES),))
-    found = plain_solvers({"physical": load_method("physical")}, np.array([0, 5]), (6,))
-    rows = evaluate(space, sampler.problems_of(space, SMALL, rule), found, n_draws=2)
-    drawn = {"random_6", "physical_6", "physical_6_verified"}
-    n_rows = rows["solver"].value_counts().to_dict()
-    assert n_rows == {name: 2 if name in drawn else 1 for name in ("exhaustive", *found)}
-    n_solvable = rows["n_solvable"].iloc[0]
-    assert n_solvable > N_SAMPLED
-    n_judged = np.where(rows["solver"] == "gain", N_SAMPLED, n_solvable)
-    assert rows["n_judged"].tolist() == n_judged.tolist()
-    first = rows.iloc[0]
-    assert (first["solver"], first["kept_pct"], first["loss_mean_pct"]) == ("exhaustive", 100, 0)
-    profiled = rows["solver"].isin(("gmd", "gain", "random_6", "physical_6_verified"))
-    assert (rows["kept_pct"][profiled] == 100).all()
 
 
 @pytest.fixture
@@ -117,12 +85,6 @@ def test_a_mini_batch_has_its_part_of_the_epoch_and_training_stands_for_inferenc
         expected = epochs[size].column("time_s") / (50000 / size)
         assert table.column("time_s") == pytest.approx(expected)
         assert np.array_equal(table.column("power_w"), epochs[size].column("power_w"))
-
-
-def test_a_mini_batch_size_that_nobody_measured_is_refused(jobs):
-    with pytest.raises(ConfigError, match="mini-batch size 5") as caught:
-        public_tables(jobs.model_copy(update={"train": {RESNET: 5}}), REPOSITORY)
-    assert "16" in str(caught.value)
 
 
 def test_solvers_answer_on_power_limits_and_those_that_cannot_are_named(jobs, tmp_path):

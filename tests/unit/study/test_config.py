@@ -4,7 +4,6 @@ import pytest
 
 from epochwatt.columns import FLAG_EFFECTS
 from epochwatt.errors import ConfigError
-from epochwatt.study.config import PowerMode
 from epochwatt.study.settings import load_settings
 
 
@@ -46,13 +45,6 @@ def test_value_that_no_run_can_have_is_refused(factor, value, allowed, checkout,
     found, told = refused()
     assert found == f"config/studies.yaml: small.sweep[0].{factor} is {value!r}"
     assert told.startswith(f"  allowed: {allowed}")
-
-
-def test_unknown_source_names_those_there_are(checkout, refused):
-    checkout.sweep({"dataset_source": "paper"})
-    found, allowed = refused()
-    assert "small.sweep[0].dataset_source" in found
-    assert "mnist from digits" in allowed
 
 
 @pytest.mark.parametrize(
@@ -116,16 +108,6 @@ def test_device_of_a_board_is_refused_with_what_is_allowed(keys, found, allowed,
     assert first.startswith("config/devices/agx.yaml")
     assert found in first
     assert allowed in second
-
-
-NAMED = {"nvpmodel": "10W", "cores": 2, "cpu_mhz": 1200.0, "gpu_mhz": 520.0, "emc_mhz": 1065.0}
-
-
-@pytest.mark.parametrize(
-    "mode", [{"nvpmodel": "MAXN"}, {"cores": 4}, {}, NAMED, NAMED | {"gpu_share": 0.5}]
-)
-def test_a_mode_of_one_way_is_kept_as_it_is(mode):
-    assert PowerMode.model_validate(mode).model_dump(exclude_none=True) == mode
 
 
 @pytest.mark.parametrize("title", ["a</script><script>x//", "<b>x", "x <!-- y", "< /script>"])

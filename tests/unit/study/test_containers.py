@@ -42,17 +42,6 @@ def test_a_container_is_one_image_or_one_root(entry, checkout, refused):
     refused()
 
 
-def test_simulated_boards_have_no_containers(checkout, refused):
-    checkout.sweep({"container": "box"}, backend="twin")
-    checkout.edit("devices/host.yaml", "backends: [host]", "backends: [twin]")
-    checkout.edit(
-        "devices/host.yaml", "low:", "full: {cores: 8, cpu_mhz: 1, gpu_mhz: 1, emc_mhz: 1}\n  low:"
-    )
-    found, allowed = refused()
-    assert "container is 'box'" in found
-    assert allowed.endswith("none")
-
-
 def test_sides_of_a_pair_follow_each_other_and_their_order_alternates(checkout):
     checkout.sweep({"seed": [0, 1, 2]}, pairs=pairs())
     assert values_of(checkout, "seed") == [0, 0, 1, 1, 2, 2]

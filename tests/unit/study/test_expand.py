@@ -5,7 +5,6 @@ import json
 import pytest
 
 from epochwatt.board.device.identity import Identity
-from epochwatt.errors import ConfigError
 from epochwatt.study.devices import Devices
 from epochwatt.study.selection import HOST_STUDIES, STARTER, asked_names, selected
 
@@ -36,9 +35,6 @@ def names(agx):
 class TestSelected:
     """Names in config.yaml."""
 
-    def test_groups_and_studies_may_be_mixed(self, names):
-        assert names("mine", "paper", "starter") == ["mine", "sig", "hip", STARTER]
-
     def test_auto_is_the_hosts_studies_where_there_is_no_board(self, names, at_hand):
         at_hand(None)
         assert names("auto") == [*HOST_STUDIES, "sig"]  # which the twin may run
@@ -46,14 +42,6 @@ class TestSelected:
     def test_auto_is_a_starter_on_a_board(self, names, at_hand):
         at_hand(NANO)
         assert names("auto") == [STARTER]  # of the board of files, the only one with a file
-
-    def test_that_are_unknown_show_groups_and_studies(self, names):
-        with pytest.raises(ConfigError) as told:
-            names("sig", "papers")
-        found, allowed, do = str(told.value).split("\n")
-        assert found == "no study is called 'papers'"
-        assert do == "  do: did you mean paper?"
-        assert "auto, starter, paper, simulated, imported, own; config/" in allowed
 
 
 class TestDevices:
@@ -72,12 +60,6 @@ class TestDevices:
 
 class TestBlock:
     """A block names its own device."""
-
-    def test_before_that_of_the_study(self, agx):
-        keys = agx.settings().devices.get("agx", "t").model_dump()
-        agx.checkout.write("devices/nx.yaml", keys)
-        agx.sweep({"device": "nx"}, {})
-        assert [run.factors["device"] for run in agx.runs] == ["nx", "agx"]
 
     def test_and_sweeps_it_with_each_ones_defaults(self, agx):
         keys = agx.settings().devices.get("agx", "t").model_dump()

@@ -109,14 +109,6 @@ def simulated(agx):
 
 
 @pytest.mark.parametrize(
-    ("state", "dvfs"), [("i", "off"), ("ii", "off"), ("iii", "on"), ("iv", "")]
-)
-def test_a_state_says_who_chooses_the_clocks(state, dvfs, simulated):
-    (idle,) = simulated(state=[state])
-    assert (idle["place"]["dvfs"], idle["mode"]) == (dvfs, NUMBERS)
-
-
-@pytest.mark.parametrize(
     ("block", "found"),
     [
         ({"device": ["host"]}, r"sweep\[0\].device is 'host'\n  allowed: a device with twin"),

@@ -40,17 +40,6 @@ class TestUnit:
         )
         assert absence(*device(units={"d2": agx.board.kind.serial})) is None
 
-    def test_of_a_host_is_its_name(self, checkout):
-        settings = checkout.settings()
-        run = next(iter(settings.table.runs.values()))
-        host = settings.devices.get("host", "the test")
-
-        def bound_to(unit):
-            return absence(run, host.model_copy(update={"units": {"local": unit}}))
-
-        assert bound_to(platform.node()) is None
-        assert bound_to("elsewhere") == f"unit local is elsewhere: this one is {platform.node()}"
-
 
 class TestMedium:
     """Where the data set lies."""

@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from epochwatt.errors import ConfigError
 from epochwatt.study import plan
-from epochwatt.study.plan import plan_lines, start_lines, why_lines
+from epochwatt.study.plan import plan_lines, why_lines
 
 # What `snakemake --dry-run` says (9.27.1), shortened to one job of each kind.
 DRY_RUN = """\
@@ -113,26 +112,6 @@ def test_time_left_is_epochs_and_jobs(one, measure, monkeypatch):
     assert plan_lines(one.settings())[-1].endswith("the rest takes about 10 s")
 
 
-@pytest.fixture
-def away(agx):
-    """One run that can be measured, four on a board that is not here, one on a disk that is not."""
-    keys = agx.settings().devices.get("agx", "the test").model_dump()
-    agx.checkout.write("devices/nano.yaml", {**keys, "board": "nano", "title": "Jetson Nano"})
-    disk = {"title": "t", "root": "/mnt/x", "mount": "/no/such"}
-    agx.set_device(storage={"ssd": {"title": "t", "root": "data"}, "hdd": disk})
-    agx.sweep({"device": "nano", "seed": [0, 1, 2, 3]}, {"storage": ["ssd", "hdd"]})
-    return agx
-
-
-def test_notes_of_rows_that_are_not_run_here(away, golden):
-    away.set_device(out_of_memory=["lenet"])
-    away.checkout.write("exclusions.yaml", [{"where": {"seed": 3}, "reason": "slow"}])
-    lines = plan_lines(away.settings())
-    assert start_lines(away.settings()) == lines[2:]
-    assert max(map(len, lines)) <= 100
-    golden("plan", "epochwatt plan (runs of other boards)", "\n".join(lines))
-
-
 def test_why_says_what_is_measured_and_which_jobs_would_run(one, measure, dry_run, golden):
     wanted = one.runs[0]
     measure(wanted, 0)
@@ -140,10 +119,3 @@ def test_why_says_what_is_measured_and_which_jobs_would_run(one, measure, dry_ru
     lines = why_lines(one.settings(), wanted.id)
     lines[1] = re.sub(r"measured 2025-06-1\d [\d:]+,", "measured DAY,", lines[1])
     golden("plan", "epochwatt plan --explain RUN", "\n".join(lines))
-
-
-def test_why_of_an_unknown_run_names_those_there_are(one):
-    with pytest.raises(ConfigError) as told:
-        why_lines(one.settings(), "host-x")
-    assert "'host-x'" in str(told.value)
-    assert one.ids[0] in str(told.value)

@@ -12,7 +12,6 @@ from epochwatt.study.settings import (
     ALLOW_ROOT,
     lead_the_path,
     load_settings,
-    refuse_braces,
     refuse_root,
     working_folder_lock,
 )
@@ -104,12 +103,6 @@ class TestRoot:
         agx.set_device(units={"d1": "42"})
         assert [run.here for run in agx.runs] == [False]
         refuse_root(agx.settings().table.runs.values())  # would raise ConfigError
-
-
-@pytest.mark.parametrize("path", ["/srv/{x}/y", "a}", "{"])
-def test_path_with_braces_is_refused(path):
-    with pytest.raises(ConfigError, match=r"the checkout is .* braces .*\n  do: rename the folder"):
-        refuse_braces(path, "the checkout")
 
 
 @pytest.fixture

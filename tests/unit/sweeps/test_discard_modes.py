@@ -53,9 +53,3 @@ def test_what_is_not_there_is_said(sweep):
     discard_modes("measured", "one")
     with pytest.raises(EpochwattError, match="nothing is measured of sweep 'one'"):
         discard_modes("measured", "one")
-
-
-@pytest.mark.parametrize("name", ["nobody", "..", ".trash", "../measured"])
-def test_what_is_no_sweep_is_left_to_runs(sweep, name):
-    assert discard_modes("measured", name) == []
-    assert left(sweep)[0] == [ONE, TWO]

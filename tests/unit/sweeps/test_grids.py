@@ -11,7 +11,7 @@ from epochwatt.board.device.kinds import AGX_ORIN
 from epochwatt.errors import ConfigError
 from epochwatt.sweeps import grids
 from epochwatt.sweeps.config import Grid
-from epochwatt.sweeps.grids import NAMED, Every, Steps
+from epochwatt.sweeps.grids import NAMED, Steps
 from epochwatt.sweeps.modes import SweepMode
 
 ORIN = grids.steps_of_kind("agx_orin")
@@ -20,11 +20,6 @@ ORIN = grids.steps_of_kind("agx_orin")
 def modes_of(steps: Steps, **grid: object) -> list[SweepMode]:
     """Return the modes of a grid; without keys all of them."""
     return grids.grid_modes(Grid.model_validate(grid), "agx_orin", steps)
-
-
-def values(modes: list[SweepMode], part: str) -> list[float]:
-    """Return the values of a part, ascending."""
-    return sorted({getattr(mode, part) for mode in modes})
 
 
 SIZES = {  # as the papers print them
@@ -128,12 +123,3 @@ def test_a_larger_sample_of_a_seed_begins_with_a_smaller_one(
     assert modes_of(steps, random=len(modes), seed=seed)[:n] == drawn
     with pytest.raises(ConfigError, match="random modes"):
         modes_of(steps, random=len(modes) + 1)
-
-
-@given(st.integers(1, 9), st.integers(0, 40), st.integers(1, 40))
-def test_every_nth_step_has_the_highest_and_none_twice(n: int, first: int, size: int) -> None:
-    steps = list(map(float, range(size)))
-    chosen = Every(n, first).chosen(steps)
-    assert chosen == sorted(set(chosen))
-    assert chosen[-1] == steps[-1]
-    assert set(range(first, size, n)) | {size - 1} == set(map(int, chosen))

@@ -1,20 +1,15 @@
 """The plugin on Snakemake's records: what a person sees of a run, and of what is none."""
 
-import io
 import logging
 import os
-import re
 import signal
-from pathlib import Path
 
 import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_records import failed, finished, job, record
 
 from snakemake_logger_plugin_epochwatt import run_screen
-from snakemake_logger_plugin_epochwatt.handler import command_typed
 from snakemake_logger_plugin_epochwatt.outlook import Outlook
-from snakemake_logger_plugin_epochwatt.run_screen import last_lines, run_line
 
 RUN, SWEEP = "host-local-lenet-disk-w2", "host-local-lenet"
 
@@ -90,20 +85,6 @@ def test_a_start_without_jobs_is_shown(records, lines, terminal):
     assert screen.lines == lines
 
 
-def test_warnings_of_snakemake_and_of_jobs_are_shown_in_full(terminal, tmp_path):
-    log = tmp_path / "job.log"
-    log.write_text("warning: the board is hot\n  it waits\nfine\n", "utf-8")
-    screen = terminal()
-    screen.start(train_epoch=1)
-    screen.send(plan(), record("incomplete files", level=logging.WARNING))
-    screen.send(job(1, "train_epoch", [str(log)], run=RUN, first="0", last="0"), finished(1))
-    assert screen.lines[2:] == [
-        "warning: incomplete files",
-        f"warning: train_epoch (run={RUN}, first=0, last=0): the board is hot",
-        "  it waits",
-    ]
-
-
 @pytest.fixture
 def interrupt():
     """Return a function that presses Ctrl-C; the handler of before is put back."""
@@ -142,16 +123,6 @@ def test_ctrl_c_before_the_first_job_ends_without_a_traceback(terminal, interrup
     assert screen.lines == ["stopped before a job was started; continue with: make run"]
 
 
-@pytest.mark.parametrize(
-    "common", [{"dryrun": True, "stdout": True}, {"quiet": ["progress"]}, {"style": "snakemake"}]
-)
-def test_who_asks_for_snakemakes_lines_gets_them(common, terminal):
-    screen = terminal(**common)
-    screen.start(plot_fig02=1)
-    assert screen.lines[0] == "Assuming unrestricted shared filesystem usage."
-    assert screen.lines[-2:] == ["Job stats:", "..."]
-
-
 def test_an_error_of_the_display_is_said_once_and_snakemakes_lines_go_on(terminal, monkeypatch):
     screen = terminal()
     screen.start(plot_fig02=2)
@@ -165,126 +136,4 @@ def test_an_error_of_the_display_is_said_once_and_snakemakes_lines_go_on(termina
     assert run_screen.QUIET_JOBS not in os.environ
 
 
-def test_jobs_write_their_logs_alone_while_their_lines_are_shown_here(terminal):
-    screen = terminal()
-    screen.start(plot_fig02=1)
-    assert run_screen.QUIET_JOBS not in os.environ
-    screen.send(plan())
-    assert os.environ[run_screen.QUIET_JOBS] == "1"
-    screen.handler.close()
-    assert run_screen.QUIET_JOBS not in os.environ
-
-
-def test_an_unknown_style_is_refused(terminal):
-    with pytest.raises(ValueError, match="not one of auto, plain, snakemake"):
-        terminal(style="loud")
-
-
-def test_the_command_to_go_on_is_the_one_that_was_typed(monkeypatch):
-    monkeypatch.delenv("EPOCHWATT_COMMAND", raising=False)
-    for argv, command in (
-        (["/x/snakemake", "--profile", "a b"], "/x/snakemake --profile 'a b'"),
-        ([".venv/bin/snakemake", "runs"], ".venv/bin/snakemake runs"),
-    ):
-        monkeypatch.setattr("sys.argv", argv)
-        assert command_typed() == command
-
-
-# -- in a terminal --
-
-
-class Tty(io.TextIOWrapper):
-    """A terminal of our own, which keeps what it is sent."""
-
-    def __init__(self, encoding="utf-8"):
-        super().__init__(io.BytesIO(), encoding=encoding, errors="strict", write_through=True)
-
-    def isatty(self):
-        return True
-
-    def fileno(self):
-        return 99
-
-    def shown(self):
-        """Return what was written, without control sequences of lines and colours."""
-        text = self.buffer.getvalue().decode(self.encoding)
-        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
-
-
-@pytest.fixture
-def in_terminal(terminal, monkeypatch):
-    """Return a function that shows a run under way in a terminal; it gives what was written."""
-
-    def show(columns=100, encoding="utf-8", term="xterm-256color", more=(), **common):
-        monkeypatch.setenv("TERM", term)
-        monkeypatch.setenv("COLUMNS", str(columns))
-        screen = terminal(out=(out := Tty(encoding)), **common)
-        screen.start(train_epoch=2, plot_fig02=1)
-        screen.send(plan(), job(1, "plot_fig02", backend="host"), finished(1))
-        log = Path("job.log")
-        log.write_text("epoch 0: mini-batch 4 of 900, 204/s\x1b[2J\n", "utf-8")
-        screen.send(job(2, "train_epoch", [str(log)], run=RUN, first="0", last="0"), *more)
-        if bar := screen.handler._run._bar:
-            bar.refresh()
-        screen.handler.close()
-        return out
-
-    return show
-
-
-@pytest.mark.parametrize("columns", [40, 200])
-def test_a_bar_keeps_to_the_width(columns, in_terminal):
-    lines = in_terminal(columns).shown().replace("\r", "\n").splitlines()
-    assert 0 < max(len(line) for line in lines if " left" in line) <= columns
-
-
-def test_the_bar_has_jobs_time_left_and_the_last_line_of_what_measures(in_terminal):
-    text = in_terminal(120).shown()
-    assert "1/3 jobs  16 s left" in text
-    assert "LeNet-5, 2 workers: epoch 0: mini-batch 4 of 900, 204/s\\x1b[2J" in text
-    warning = record("Größe ━", level=logging.WARNING)  # for a terminal without UTF-8
-    assert "warning: Gr\\xf6\\xdfe \\u2501" in in_terminal(100, "ascii", more=[warning]).shown()
-
-
-def test_no_colour_is_none(in_terminal):
-    out = in_terminal(nocolor=True)
-    assert not re.search(rb"\x1b\[[0-9;]*3\dm", out.buffer.getvalue())
-
-
-@pytest.mark.parametrize("how", [{"term": "dumb"}, {"style": "plain"}])
-def test_without_a_cursor_to_move_or_by_wish_there_are_plain_lines(how, in_terminal):
-    assert b"\x1b[" not in in_terminal(**how).buffer.getvalue().replace(b"\\x1b", b"")
-
-
 # -- what is read of a job --
-
-
-def test_of_a_failed_job_the_error_is_shown_without_progress_and_traceback(tmp_path):
-    log = tmp_path / "job.log"
-    progress = "epoch 2: mini-batch 400 of 900, 100/s, 5 s left\n"
-    log.write_text(f"Traceback\n  x\n{progress}error: no memory\n  do: less\n", "utf-8")
-    assert last_lines(log) == ["error: no memory", "  do: less"]
-    log.write_text("".join(f"line {k}\n" for k in range(30)) + progress, "utf-8")
-    assert last_lines(log)[-2:] == ["line 28", "line 29"]
-    assert last_lines(tmp_path / "none.log") == []
-
-
-@pytest.mark.parametrize(
-    ("rows", "text"),
-    [
-        ("0,True,9,5,\n1,True,2,0.5,\n2,True,4,1.5,\n", "N: 3 epochs, 3 s each, stall 33 %"),
-        ("0,True,9,4.5,\n", "N: 1 epoch, 9 s each, stall 50 %"),
-        ("0,True,9,4,0.5\n1,True,2,0,0.25\n", "N: 2 epochs, 2 s each, 0.25 Wh each"),
-        (
-            "0,True,9,4,\n1,False,2,1,\n2,True,4,1,\n",
-            "N: 3 epochs, 4 s each, stall 25 %, 1 not valid",
-        ),
-        ("0,True,damaged,1,\n", "N: collected"),
-    ],
-)
-def test_a_finished_run_in_a_line(rows, text, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    table = tmp_path / "results/runs/r/epochs.csv"
-    table.parent.mkdir(parents=True)
-    table.write_text("epoch,valid,e2e_s,stall_s,energy_wh\n" + rows, "utf-8")
-    assert run_line("N", "r") == text

@@ -36,18 +36,6 @@ def test_files_that_cannot_be_written_have_a_remedy(module, error, remedy):
     assert ("chown" in do) == ("chown" in remedy)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Building DAG of jobs...",
-        "WorkflowError: [Errno 2] No such file or directory: 'config'",
-        TRACE.format("dag", "KeyError: 'run'"),
-    ],
-)
-def test_whatever_else_it_says_stays(text):
-    assert in_short(text) == text
-
-
 def test_snakemake_itself_ends_with_the_message(tmp_path):
     (tmp_path / "Snakefile").write_text("rule all:\n    output: 'x'\n    shell: 'touch x'\n")
     (tmp_path / "cache").write_text("a file where a folder should be")

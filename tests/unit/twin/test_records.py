@@ -5,8 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from made_up import FACTORS, MODE, RUN, STEP_S, TIMES_S, epoch
 
 from epochwatt import columns
@@ -15,11 +13,11 @@ from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.records.samples import read_samples
 from epochwatt.columns import FLAG_EFFECTS
 from epochwatt.epochs.collect import collect_run
-from epochwatt.errors import RecordError, RecordWriteError
+from epochwatt.errors import RecordError
 from epochwatt.tables import read_cells
 from epochwatt.twin import records
 from epochwatt.twin.__main__ import main
-from epochwatt.twin.records import KEPT_EPOCHS, simulate_idle, stuck_s, write_idles, write_run
+from epochwatt.twin.records import simulate_idle, write_idles, write_run
 from epochwatt.twin.twin import load_twin
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -141,11 +139,6 @@ class TestRecords:
                 except ValueError:
                     assert cell == theirs[name], name
 
-    def test_of_a_long_run_are_those_of_its_first_epochs(self, written, folder):
-        rows = written(*(epoch(k, n=10) for k in range(KEPT_EPOCHS + 5)))
-        assert len(rows) == KEPT_EPOCHS + 5
-        assert folder.measured() == list(range(KEPT_EPOCHS))
-
     def test_are_replaced_by_the_next_simulation_with_the_same_bytes(self, written, folder):
         written(epoch(0), epoch(1))
         before = {p.name: p.read_bytes() for p in Path(folder.epoch_path(0)).iterdir()}
@@ -153,24 +146,6 @@ class TestRecords:
         assert folder.measured() == [0]
         assert sorted(path.name for path in Path("results/simulated").iterdir()) == [RUN]
         assert {p.name: p.read_bytes() for p in Path(folder.epoch_path(0)).iterdir()} == before
-
-    def test_that_cannot_be_written_are_a_clear_error(self, written):
-        Path("results").touch()
-        with pytest.raises(RecordWriteError, match="a simulated run"):
-            written(epoch(0))
-
-
-@given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 3)), min_size=1, max_size=40))
-def test_stuck_time_is_the_longest_of_one_value(steps):
-    """As telemetry.channel counts it, row by row."""
-    t_s = np.cumsum([step for step, _ in steps]).astype(float)
-    values = np.array([value for _, value in steps], dtype=float)
-    longest, since = 0.0, t_s[0]
-    for n in range(1, t_s.size):
-        if values[n] != values[n - 1]:
-            since = t_s[n]
-        longest = max(longest, t_s[n] - since)
-    assert stuck_s(t_s, values) == longest
 
 
 # -- jobs ------------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from epochwatt.tables import read_cells
 from epochwatt.twin.calibrate_twin import NEAR, SOURCE, all_folds
 from epochwatt.twin.calibration import POWER, Calibration, fit_with_evidence
 from epochwatt.twin.parameters import write_parameters
-from epochwatt.twin.predicted import predict, seen_by_setups
 from epochwatt.twin.refits import (
     ALL,
     CLAIMS,
@@ -114,16 +113,6 @@ class TestFile:
             load_refits(tmp_path, fits[ALL].parameters)
 
 
-def test_draws_are_repeatable_and_move_fitted_parameters_only(evidence, committed):
-    p = evidence.twin.parameters
-    draws, again, other = (parameter_draws(p, committed, 20, seed) for seed in (1, 1, 2))
-    assert [dict(draw) for draw in draws] == [dict(draw) for draw in again]
-    assert dict(draws[0]) != dict(other[0])
-    for draw in draws:
-        assert {n for n in p if draw[n] != p[n]} <= set(p.fitted)
-        assert all(draw[name] > 0 for name in p.fitted)
-
-
 def test_draws_have_the_spread_and_correlation_of_the_folds_around_the_fit(evidence):
     p = evidence.twin.parameters
     names = ["sample_kcycles", "soc_factor"]
@@ -148,20 +137,6 @@ def test_draws_have_the_spread_and_correlation_of_the_folds_around_the_fit(evide
 def setups(evidence):
     """The fit of the committed configuration."""
     return fit_setups(evidence.published, evidence.rows, evidence.folds, evidence.twin)
-
-
-def test_planted_value_of_a_set_up_is_found_again(evidence):
-    """Numbers that the simulation itself would print lead back to what it printed them with."""
-    twin, planted = evidence.twin, {SPARE: 1234.0}
-    facts = {fact.id: fact for fact in seen_by_setups(evidence.published, evidence.rows)}
-    values = predict(facts.values(), twin, twin.parameters.moved(planted))
-    printed = dict(evidence.published.measurements)
-    for name in printed.keys() & values.keys():
-        if not printed[name].is_bound:
-            printed[name] = replace(printed[name], value=values[name][0])
-    published = replace(evidence.published, measurements=printed, relations={})
-    fitted, _ = fit_setups(published, evidence.rows, {}, twin)
-    assert fitted[ALL][SPARE] == pytest.approx(1234.0, rel=0.03)
 
 
 def test_committed_set_ups_are_refitted_without_each_takeaway(evidence, setups, tmp_path):

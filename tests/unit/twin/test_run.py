@@ -5,12 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_up import FACTORS
 
-from epochwatt.board.telemetry.rails import TOTAL, ModulePower
+from epochwatt.board.telemetry.rails import TOTALS, ModulePower
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.errors import EpochwattError
-from epochwatt.twin import run
 from epochwatt.twin.boards import number
 from epochwatt.twin.epoch import epoch
 from epochwatt.twin.run import read_sensors, setting_of, simulate, timeline
@@ -41,14 +39,6 @@ def plain(epochs):
 # -- the same run is the same ----------------------------------------------------------------------
 
 
-def test_seeds_are_those_of_the_first_simulations():
-    """A factor that is added later must not change simulated numbers: name it in `YOUNGER`."""
-    assert run._seeds(FACTORS)[:6] == [178, 238, 190, 21, 124, 195]
-    later = {"task": "train", "precision": "fp32", "compile": "off", "container": "none"}
-    assert run._seeds({**FACTORS, **later}) == run._seeds(FACTORS)
-    assert run._seeds({**FACTORS, "imported": "logs"})[:6] != [178, 238, 190, 21, 124, 195]
-
-
 def test_same_factors_give_the_same_epochs_in_whatever_order(twin, factors_of):
     factors = factors_of(dataset_scale=0.05)
     mode = factors["power_mode_settings"]
@@ -66,7 +56,7 @@ def test_units_differ_as_the_paper_prints_it_whatever_the_run(still, factors_of)
         factors = factors_of(device, dataset_scale=0.05, instance=instance, seed=seed)
         simulated = simulate(factors, 1, still)[0]
         power = simulated.sources[0]
-        return simulated.e2e_s, power.values[:, power.columns.index(TOTAL)].mean()
+        return simulated.e2e_s, power.values[:, power.columns.index(TOTALS["module"])].mean()
 
     for device, slow, factor in (("nx", "d4", 1.054), ("nano", "d5", 1.078)):
         nominal_s = time_and_power(device, "d1")[0]
@@ -199,7 +189,7 @@ def test_sampled_energy_agrees_with_the_exact_one(read, names, workers):
     for seed in range(60):
         sources, line = read(*names, seed=seed, num_workers=workers)
         twin = sources["twin"]
-        power_w = twin.values[:, twin.columns.index(TOTAL)]
+        power_w = twin.values[:, twin.columns.index(TOTALS["module"])]
         energy = trapezoid(twin.t_s, power_w, 100.0, 100.0 + line.bounds_s[-1])
         errors.append(100 * (energy.energy_j / line.energy_j - 1.0))
         n_within += abs(errors[-1]) <= energy.error_pct
@@ -215,7 +205,7 @@ def test_rails_add_up_to_the_modules_power_as_on_the_board(read, twin, name):
     board, rows = twin.boards[name], sources["twin"]
     module = ModulePower(board.kind, list(board.rails))
     assert rows.columns == module.columns
-    assert rows.total == TOTAL == rows.columns[-1]
+    assert rows.total == TOTALS["module"] == rows.columns[-1]
     assert rows.scope == "module"
     for row in rows.values.tolist():
         assert module.row(row[:-1])[-1] == pytest.approx(row[-1])

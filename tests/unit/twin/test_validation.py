@@ -146,10 +146,3 @@ def test_calibrate_twin_refits_and_writes_the_same_again(checkout, workloads, ca
     write_validation(workloads, "validation.csv", "groupings.csv", "validation.txt")
     assert Path("validation.txt").read_text("utf-8").strip() in out
     assert Path("validation.csv").read_text("utf-8").count("\n") > 150
-
-
-def test_counts_that_are_not_there(checkout, capsys):
-    assert cli.main(["calibrate-twin"]) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("error: results/twin/workloads/lenet.json is not there")
-    assert "do: .venv/bin/snakemake workloads" in error

@@ -16,7 +16,6 @@ from epochwatt.twin import nearest, resources
 from epochwatt.twin.boards import Clocks, SampleFacts
 from epochwatt.twin.epoch import Setting
 from epochwatt.twin.parameters import load_parameters, write_parameters
-from epochwatt.twin.predicted import Question
 from epochwatt.twin.what_if import mode_of
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -176,19 +175,6 @@ def test_it_says_how_far_the_question_is_from_what_was_published(ask, counted, g
     golden("what-if", f"epochwatt what-if {' '.join(words)} (what it is far from)", "\n".join(said))
 
 
-def test_error_of_the_nearest_numbers_is_told_where_it_is_known(ask, counted):
-    (counted / "results/twin/validation.csv").write_text(
-        "published_id,class,device,held_out_error_pct,judged_as\n"
-        "S5.5.2-01,share,agx,12.5,points\n"
-        "S5.5.1-01,time,agx,2.2,ratio\n"
-        "A,time,agx,,ratio\nB,time,nx,50,ratio\nC,hipcw_time,agx,99,ratio\n"
-    )
-    _, out, _ = ask("--device", "agx", "--model", "lenet")
-    line = next(line for line in out.splitlines() if "S5.5.2-01" in line)
-    assert re.search(r"GPU utilisation +about 7 % +[\d.]+ +12\.5 points$", line)
-    assert "median held-out error on agx: time 2.2 % (n = 1)" in out
-
-
 def test_interval_is_what_the_refits_say(ask, here):
     (here / "config").unlink()
     shutil.copytree(ROOT / "config", here / "config")
@@ -248,21 +234,6 @@ def test_network_that_cannot_be_is_refused(ask, here, words, message):
 
 
 # -- power modes -----------------------------------------------------------------------------------
-
-
-def test_power_mode_is_given_by_its_label_or_by_numbers(twin):
-    assert mode_of("e", twin, "agx") == ("e", twin.modes["agx"]["e"])
-    assert mode_of("8,2265,1377,2133", twin, "agx") == ("g", twin.modes["agx"]["g"])
-    numbers = ("8,2000,1000,2133", (8, 2000, 1000, 2133))
-    assert mode_of("8,2000,1000,2133", twin, "agx") == numbers
-
-
-@pytest.mark.parametrize("mode", ["turbo", "8,2000,900", "nan,2000,900,2133"])
-def test_unknown_power_mode_is_refused_with_those_there_are(twin, mode):
-    with pytest.raises(EpochwattError, match="unknown --power-mode") as caught:
-        mode_of(mode, twin, "agx")
-    assert caught.value.allowed[:2] == ["g", "a"]
-    assert caught.value.allowed[-1].endswith("such as 8,2265,1377,2133")
 
 
 @pytest.mark.parametrize(
@@ -339,15 +310,7 @@ def test_extreme_network_is_bound_by_what_it_has_too_much_of(on_agx, twin, chang
 
 # -- the nearest published numbers -----------------------------------------------------------------
 
-DEFAULT = Question("agx", "mobilenet", "ssd", 4, 16, "g")
-
 
 @pytest.fixture(scope="module")
 def published():
     return nearest.published_questions(ROOT)
-
-
-def test_nearest_differs_in_as_few_keys_as_can_be(published, twin):
-    asked = DEFAULT._replace(num_workers=5, dvfs="on")
-    near = nearest.nearest(asked, published, twin)
-    assert near._replace(num_workers=5, dvfs="on") == asked

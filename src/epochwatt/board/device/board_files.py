@@ -109,22 +109,26 @@ def find_gpu(root: str) -> Optional[str]:
 def read_clocks(root: str) -> Dict[str, Any]:
     """Return the clocks as they are now; None for each that cannot be read.
 
-    `cores_online` (list); `cpu_khz`, `cpu_min_khz`, `cpu_max_khz` (CPU online as str -> kHz);
-    `gpu_hz`, `gpu_min_hz`, `gpu_max_hz`; `emc_hz` (only root reads it) and `emc_cap_hz` (the
-    mode's; 0 = none).
+    `cores_online` (list); `cpu_khz` (measured, where root reads it), `cpu_shown_khz` and
+    `cpu_shown_after_khz` (by cpufreq, before and after that), `cpu_min_khz`, `cpu_max_khz` (CPU
+    online as str -> kHz); `gpu_hz`, `gpu_min_hz`, `gpu_max_hz`; `emc_hz` (on many boards only root
+    reads it) and `emc_cap_hz` (the mode's; 0 = none).
     """
     cores, gpu = online(root), find_gpu(root) or ""
     clocks: Dict[str, Any] = {"cores_online": list(cores)}
-    for key, name, more in (
-        ("", "cur", ["cpuinfo_cur_freq"]),
-        ("min_", "min", []),
-        ("max_", "max", []),
+    for key, names in (
+        ("shown_", ["scaling_cur"]),
+        ("", ["cpuinfo_cur", "scaling_cur"]),
+        ("shown_after_", ["scaling_cur"]),
+        ("min_", ["scaling_min"]),
+        ("max_", ["scaling_max"]),
     ):
-        clocks["gpu_{}hz".format(key)] = _number(gpu, name + "_freq")
-        files = ["cpufreq/" + file for file in more + ["scaling_{}_freq".format(name)]]
+        files = ["cpufreq/{}_freq".format(name) for name in names]
         clocks["cpu_{}khz".format(key)] = {
             str(c): _number(cpu_folder(root, c), *files) for c in cores
         }
+    for key, name in (("", "cur"), ("min_", "min"), ("max_", "max")):
+        clocks["gpu_{}hz".format(key)] = _number(gpu, name + "_freq")
     clocks["emc_hz"] = _number(root, *EMC_CLOCK_FILES)
     cap = _conf_file(root, _conf_or_none(root), "EMC", "MAX_FREQ")
     clocks["emc_cap_hz"] = _number(*os.path.split(cap)) if cap else None

@@ -122,19 +122,17 @@ class JetsonBoard(Machine):
         resolved = self._set(mode, dvfs)
         fan = self._fan_to_maximum()
         readings, unmet, unverified = self._read_back(resolved, dvfs)
+        read_back = clocks.summary(readings)
         if unmet:
             raise BoardError(
                 "the board did not take the power mode; nothing was measured",
                 found=clocks.complaints(unmet, resolved),
-                do="look at `sudo nvpmodel -q --verbose` and `sudo jetson_clocks --show`",
+                do=clocks.HELD_BACK_DO
+                if read_back["held_back"]
+                else "look at `sudo nvpmodel -q --verbose` and `sudo jetson_clocks --show`",
             )
         return outcome(
-            mode,
-            dvfs,
-            resolved=resolved,
-            read_back=clocks.summary(readings),
-            unverified=unverified,
-            fan=fan,
+            mode, dvfs, resolved=resolved, read_back=read_back, unverified=unverified, fan=fan
         )
 
     def _set(self, mode: Document, dvfs: str) -> Document:

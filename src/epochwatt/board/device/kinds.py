@@ -96,33 +96,34 @@ class Kind(NamedTuple):
     model: str
     soc: str
     cores: int
-    cluster_cores: Optional[int]  # cores that share a clock
+    cluster_cores: int  # that share a clock
     cpu_khz: Steps
     gpu_hz: Steps
     emc_hz: Steps  # no file of a board lists them
     gpu_name: str  # pattern of the end of its GPU's folder in devfreq
     emc_files: Mapping[str, str]  # of its memory's clock: min, max, now, wanted, locked
     rails: Tuple[Rail, ...]
-    total_rule: str  # how the module's power is made of the rails; empty: not known
+    total_rule: str  # how the total power is made of the rails; empty: not known
     not_seen: str  # what that total does not contain
     rails_source: str
+    scope: str = "module"  # whose power that total is: the module's, or the whole `board`'s
     ram_mib: Optional[int] = None  # as the kernel counts it
     seen_only: Tuple[str, ...] = ()  # clocks (cpu, gpu, emc) whose steps are not all known
-    has_emc_cap: bool = True  # nvpmodel limits the memory's clock; False: not known
     emc_top_is_0: bool = False  # nvpmodel takes the highest memory clock only as 0, no cap
     cpu_param: str = "CPU_{}"  # nvpmodel's name of a cluster's clocks
     # nvpmodel's names of the accelerators' clocks -> file; of two, JetPack 6 has the second
     dla: Mapping[str, Tuple[str, ...]] = {}
     tpcs: Optional[int] = None  # parts of the GPU that `tpc_mask` counts
     gpcs: int = 1  # GPU clocks in a line of tegrastats
+    has_gpu_load: bool = True  # its GPU has a file of its load; False: NVML tells it
     idle_states: Tuple[str, ...] = ()
     not_connected: Tuple[Tuple[str, int], ...] = ()  # chip and channel of sensors without a rail
     releases: Tuple[Release, ...] = ()  # oldest first; none: only what is above is known
 
     @property
     def clusters(self) -> Tuple[Tuple[int, ...], ...]:
-        """Return the numbers of the cores that share a clock; one by one where it is not known."""
-        size = self.cluster_cores or 1
+        """Return the numbers of the cores that share a clock."""
+        size = self.cluster_cores
         return tuple(
             tuple(range(first, min(first + size, self.cores)))
             for first in range(0, self.cores, size)
@@ -541,31 +542,43 @@ ORIN_NANO = Kind(
     ),
 )
 
-# SOURCE: compatible and model: Linux, tegra264-p4071-0000+p3834-0008.dts. Cores, modes, highest
-# clocks: Jetson Linux Developer Guide r38.4, "Jetson Thor Product Family" (as others quote it; one
-# says 14 cores in 90W), and dkreinov/blackwell-autoresearch@1d895cb5bbe3 (read on a board,
-# with the masks). Rails, RAM, lower CPU clocks: lines of tegrastats recorded there and by others.
-# VIN: NVIDIA forum topic 366461, jetson_stats pull request 900. GPU and memory in devfreq:
-# jetson_stats pull request 750. Zones: swsususu/ThorFAN README.md. Masks of JetPack 7.2 and the
-# name GPU_POWER_GATING: anduril/jetpack-nixos modules/nvpmodel.nix (stored index 55148448721).
-# Not known: steps between the clocks that were seen, which cores share a clock, addresses of the
-# sensors, other names in nvpmodel.conf, what the mask counts, and which rails add up to the module.
+# SOURCE (numbers of the stored index; docs/reference/sources.md):
+# * compatible, model: Linux, tegra264-p4071-0000+p3834-0008.dts; jetson_stats issue 711.
+# * Cores, modes, highest clocks: Jetson Linux Developer Guide r38.4, "Jetson Thor Product Family"
+#   (as others quote it; one says 14 cores in 90W), and dkreinov/blackwell-autoresearch@1d895cb5bbe3
+#   (read on a board, with the masks). JetPack 7.0 had the first two (anduril/jetpack-nixos, pull
+#   request 460). Masks of JetPack 7.2, the name GPU_POWER_GATING: 55148448721.
+# * GPU: clocks from 54 MHz (69212024139) to 1575, 170 of them (cooling device of 169 states,
+#   69805507542), all seen ones multiples of 9: 9 MHz apart. Beside it gpu-nvd-0, the video engines'
+#   (183, to 1692). Their folders: 60251381184.
+# * CPU: 49 clocks (69805507542) to 2601 MHz; Linux' tegra194-cpufreq.c makes steps of at least
+#   50 MHz out of multiples, which are 9 MHz (forum topic 361188): 54 MHz apart, and the top. All of
+#   the five seen fit. Two cores share one: cooling devices cpufreq-cpu0 to 12; NVIDIA's Sionna
+#   documentation sets CPUs 0, 2, ..., 12.
+# * Memory: cap and `bwmgr` were read on boards (60251381184, 69548857794, 69545150365); 4266 MHz in
+#   every mode (59359159959); 665.6, 2750 and 3200 were seen. Idle states: 44448955983.
+# * INA3221: labels, channels and voltages 69805507542. VIN, an INA238 of the carrier board: NVIDIA
+#   forum topic 366461, jetson_stats pull request 900, 69545150365. RAM: tegrastats.
+# Not known: addresses of the sensors, other steps of the memory, names in nvpmodel.conf but the
+# mask's (of CPU clusters they are not Orin's: NVIDIA/skills@7149a886d50d), which bit of the mask is
+# which GPC, TPC or FBP, and which rails add up to the module alone.
 _BWMGR = "sys/class/devfreq/bwmgr/"
 
 
 def _thor(l4t: str, mask: int, gated: int) -> Release:
     """Return a release; its modes have either of two masks."""
     modes = (
-        StockMode(0, "MAXN", 14, (0, 2601000), (0, 1575 * MHZ), gpu_mask=mask),
-        StockMode(1, "120W", 14, (0, 2601000), (0, 1386 * MHZ), gpu_mask=mask),
-        StockMode(2, "90W", 12, (0, 2601000), (0, 1530 * MHZ), gpu_mask=gated),
-        StockMode(3, "70W", 12, (0, 1998000), (0, 1530 * MHZ), gpu_mask=gated),
+        StockMode(0, "MAXN", 14, (0, 2601000), (0, 1575 * MHZ), 4266 * MHZ, gpu_mask=mask),
+        StockMode(1, "120W", 14, (0, 2601000), (0, 1386 * MHZ), 4266 * MHZ, gpu_mask=mask),
+        StockMode(2, "90W", 12, (0, 2601000), (0, 1530 * MHZ), 4266 * MHZ, gpu_mask=gated),
+        StockMode(3, "70W", 12, (0, 1998000), (0, 1530 * MHZ), 4266 * MHZ, gpu_mask=gated),
     )
     return Release(
         l4t=l4t,
         tegrastats="jp6",  # the nearest of the dialects that a fake board prints
-        gpu_device="sys/devices/platform/gpu-gpc-0",  # ASSUME: the folder above it
-        zones=_words("cpu-thermal tj-thermal soc012-thermal gpu-thermal soc345-thermal"),
+        gpu_device="sys/devices/platform/gpu-gpc-0",  # ASSUME: where below sys/devices
+        # ASSUME: their order, but for the second (69805507542)
+        zones=_words("cpu-thermal gpu-thermal soc012-thermal soc345-thermal tj-thermal"),
         modes=modes,
         default_mode=1,
     )
@@ -579,11 +592,11 @@ AGX_THOR = Kind(
     model="NVIDIA Jetson AGX Thor Developer Kit",
     soc="tegra264",
     cores=14,
-    cluster_cores=None,
-    cpu_khz=_scaled(KHZ, 972, 1566, 1998, 2601),
-    gpu_hz=_scaled(MHZ, 1386, 1530, 1575),
-    emc_hz=_scaled(MHZ, 4266),
-    seen_only=("cpu", "gpu", "emc"),
+    cluster_cores=2,
+    cpu_khz=_steps(54000, 2601000, 54000),
+    gpu_hz=_steps(54 * MHZ, 1575 * MHZ, 9 * MHZ),
+    emc_hz=_scaled(MHZ, 665.6, 2750, 3200, 4266),
+    seen_only=("emc",),
     gpu_name="/gpu-gpc-0",
     emc_files={
         "min": _BWMGR + "min_freq",
@@ -591,18 +604,22 @@ AGX_THOR = Kind(
         "now": _BWMGR + "cur_freq",
         "wanted": _BWMGR + "min_freq",  # ASSUME
     },
-    has_emc_cap=False,
     rails=(  # ASSUME: what the rails feed is read from their names
-        Rail("VIN", None, _WHOLE_MODULE, sensor="ina238"),
-        Rail("VDD_GPU", "VIN", {"gpu": 1}),
-        Rail("VDD_CPU_SOC_MSS", "VIN", {"cpu": 1, "soc": 1}),
-        Rail("VIN_SYS_5V0", "VIN", {"memory": 1, "io": 1}),
+        Rail("VIN", None, _WHOLE_MODULE, channel=1, volt_mv=12000, sensor="ina238"),
+        Rail("VDD_GPU", "VIN", {"gpu": 1}, channel=1, volt_mv=12000),
+        Rail("VDD_CPU_SOC_MSS", "VIN", {"cpu": 1, "soc": 1}, channel=2, volt_mv=12000),
+        Rail("VIN_SYS_5V0", "VIN", {"memory": 1, "io": 1}, channel=3),
     ),
-    total_rule="",
-    not_seen="not known; VIN contains the carrier board",
-    rails_source="recorded tegrastats lines; NVIDIA forum topic 366461 (VIN: module and carrier)",
+    total_rule="the board's input VIN feeds module and carrier board; the others hang below it",
+    not_seen="the power supply's own losses; all else is in it, also what no other board's total "
+    "has: the carrier board and all that is plugged into it (USB, disks, fan, display)",
+    rails_source="NVIDIA forum topic 366461 (VIN: module and carrier); recorded tegrastats lines: "
+    "it is 6 to 13 W above the sum of the others",
+    scope="board",
     ram_mib=125772,
+    idle_states=("WFI", "cc7"),
     gpcs=3,
+    has_gpu_load=False,
     releases=(_thor("38.4.0", 64, 15873), _thor("39.2.0", 512, 17353)),
 )
 

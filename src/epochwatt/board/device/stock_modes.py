@@ -11,7 +11,7 @@ from epochwatt.board.device.kinds import EMC_CAPS, JETPACK_5, JETPACK_6, Kind, R
 
 _CPU = "/sys/devices/system/cpu/cpu{}/"
 _GPU = ("/sys/devices/gpu.0/", "/sys/devices/platform/gpu.0/")  # since JetPack 6 the second
-GPU_MASK = "sys/kernel/gpu_static_pg/gpu_pg_mask"  # ASSUME: as NVIDIA's driver names it
+GPU_MASK = "sys/kernel/gpu_static_pg/gpu_pg_mask"  # SOURCE: NVIDIA's nv-gpu-static-pg.ko (GPL-2.0)
 # folders of the GPU's clocks that the files name though the kernel lists them elsewhere
 _FORMER_GPU = {
     "tegra210": "sys/devices/gpu.0/devfreq/57000000.gpu",
@@ -66,9 +66,8 @@ def _params(kind: Kind, release: Release) -> Dict[str, Param]:
     if release.gpu_device.endswith("/gpu-gpc-0"):
         new = "sys/class/devfreq/gpu-gpc-0"
     params["GPU"] = param("CLOCK", _clock_files(f"/{old}/"), _clock_files(f"/{new}/"))
-    limits = dict(release.dla or kind.dla)  # name -> file of the limit until JetPack 5, and since 6
-    if kind.has_emc_cap:
-        limits = {"EMC": EMC_CAPS, **limits}
+    # name -> file of the limit until JetPack 5, and since 6
+    limits = {"EMC": EMC_CAPS, **(release.dla or kind.dla)}
     for name, files in limits.items():
         old, new = "/" + files[0], "/" + files[-1 if is_jp6 else 0]
         params[name] = param("CLOCK", {"MAX_FREQ": old}, {"MAX_FREQ": new})
@@ -97,7 +96,6 @@ def _settings(kind: Kind, release: Release, mode: StockMode) -> List[Tuple[str, 
     for name, (lowest, highest) in limits + [("GPU", mode.gpu_hz)]:
         rows += [(name, "MIN_FREQ", lowest), (name, "MAX_FREQ", highest)]
     rows.append(("GPU_POWER_CONTROL_DISABLE", "GPU_PWR_CNTL_DIS", "auto"))
-    if kind.has_emc_cap:
-        rows.append(("EMC", "MAX_FREQ", mode.emc_hz))
+    rows.append(("EMC", "MAX_FREQ", mode.emc_hz))
     rows += [(name, "MAX_FREQ", mode.dla_hz) for name in release.dla or kind.dla]
     return [(name, argument, str(value)) for name, argument, value in rows]

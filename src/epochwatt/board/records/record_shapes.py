@@ -34,6 +34,7 @@ _CLOCKS = {
     "cpu_mhz?": (None, NUMBER),
     "gpu_mhz?": (None, NUMBER),
     "emc_mhz?": (None, NUMBER),
+    "held_back?": TRUTH,
 }
 _BOARD = {
     "power_mode": {

@@ -1,7 +1,8 @@
 """Read clocks, loads, fan and temperatures of a Jetson board (board side: Python 3.6 grammar).
 
 Everything from files that stay open, once a second. Where only root may read (the memory's clock is
-in debugfs), the value is NaN and the settings say so.
+in debugfs), the value is NaN and the settings say so. A GPU without a file of its load is asked by
+NVML (Thor's).
 
 Sources: paths as in `device/board_files.py`; jetson_clocks as quoted in rbonghi/jetson_stats issue
 323 (memory of the Nano); Linux Documentation/driver-api/thermal/sysfs-api.rst.
@@ -14,6 +15,7 @@ from typing import Dict, List, Optional, Tuple
 from epochwatt.board.device import alarms, board_files
 from epochwatt.board.device.kinds import EMC_CLOCK_FILES
 from epochwatt.board.records.shapes import Document
+from epochwatt.board.telemetry import nvml
 from epochwatt.board.telemetry.open_files import Handle, contents, number, readable, text
 from epochwatt.board.telemetry.source import NAN, OFFLINE_C, Source, column_names, zone_name
 
@@ -53,6 +55,8 @@ class BoardSource(Source):
         for column, candidates in paths.items():
             handles = (readable(path, 64) for path in candidates)
             self._single[column] = next((handle for handle in handles if handle is not None), None)
+        has_load = self._single["gpu_util_pct"] is not None
+        self._gpu_load = nvml.open_load() if gpu and not has_load and root == "/" else None
         self._throttles = _throttles(root)
         self._zones = _zones(root)
         several: List[Optional[Handle]] = [h for _, h in self._throttles + self._zones]
@@ -72,7 +76,7 @@ class BoardSource(Source):
         celsius = [millidegrees / 1e3 for millidegrees in others[len(self._throttles) :]]
         return [
             gpu_hz / 1e6,
-            gpu_per_mille / 10.0,
+            gpu_per_mille / 10.0 if self._gpu_load is None else self._gpu_load(),
             emc_khz / 1e3,
             100.0 * emc_load_khz / emc_khz if emc_khz > 0 else NAN,
             fan / 2.55,
@@ -82,6 +86,8 @@ class BoardSource(Source):
     def settings(self) -> Document:
         """Return which files the values come from; None: there is none that may be read."""
         paths = {column: handle and handle.path for column, handle in self._single.items()}
+        if self._gpu_load is not None:
+            paths["gpu_util_pct"] = "NVML"
         return {
             "files": paths,
             "throttle_state": [kind for kind, _ in self._throttles],

@@ -4,6 +4,10 @@ An INA3221 measures voltage and current of three rails; a board has one or two. 
 driver of NVIDIA's own with a file for the power, JetPack 5 and later the kernel's, without one:
 power is voltage times current. An unconnected channel has no label there, and its current no data.
 
+An INA238 measures one rail and multiplies by itself: AGX Thor's carrier board has one at its input.
+Its driver sets it to plain means of 16 conversions of shunt, voltage and temperature, and shows
+neither that nor the shunt.
+
 The chip converts current and voltage of its channels one after the other, again and again: a cycle.
 With an average of N the register moves by 1 / N of the difference at each cycle, a filter of first
 order: a reading is (N - 1/2) cycles old on average, and as quiet as a plain mean over twice that
@@ -14,7 +18,8 @@ does with a part of a step, which no document says, is in there: a constant shif
 little: the kernel's rounds to 1 mA and 1 mV, NVIDIA's cuts off at 1 mW.
 
 Sources: TI datasheet SBOS576B, 6.5 (offset), 8.4.1 (averaging), 8.4.2.2, 8.6.2.1 (configuration),
-8.6.2.2 (40 uV a step); Linux drivers/hwmon/ina3221.c and Documentation/hwmon/ina3221.rst;
+8.6.2.2 (40 uV a step); Linux drivers/hwmon/ina3221.c and Documentation/hwmon/ina3221.rst, and
+drivers/hwmon/ina238.c of 6.8 (INA238_ADC_CONFIG_DEFAULT) and its ina238.rst (power in uW);
 N. Malwade's "use CVRF only for single-shot conversion" (linux-hwmon, 2021-06-04), since which
 `update_interval` leaves N out; NVIDIA's drivers/staging/iio/meter/ina3221.c (L4T 32): its settings
 are in the device tree; GearDVFS@3c50990 configs (paths of JetPack 4); alumet-dev/alumet issue 212
@@ -25,6 +30,7 @@ import glob
 import os
 import re
 import struct
+from itertools import islice
 from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from epochwatt.board.records.shapes import Document
@@ -44,37 +50,70 @@ class Layout(NamedTuple):
     """
 
     folders: str  # pattern of the chips' folders
-    label: str
-    files: Tuple[str, ...]  # of a reading: the power in mW, or mV and mA
+    labels: Tuple[str, ...]  # files of which the first that is there has a channel's label
+    files: Tuple[str, ...]  # of a reading: the power, or mV and mA, whose product it is
+    per_w: float  # of that in a watt
     volt: str  # mV
     shunt: str  # micro-ohm
-    first: int  # number of the first channel
+    numbers: Tuple[int, ...]  # of its channels
+    unlabelled: str = ""  # label of a channel without one
 
 
 _IIO = "sys/bus/i2c/drivers/ina3221x/*-*/iio:device*"
-_HWMON = "sys/bus/i2c/drivers/ina3221/*-*/hwmon/hwmon*"
-_VOLT, _CURRENT, _SHUNT = "in_voltage{}_input", "in_current{}_input", "shunt_resistor_{}"
+_HWMON = "sys/bus/i2c/drivers/{}/*-*/hwmon/hwmon*"
+_IIO_OF_POWER = Layout(
+    folders=_IIO,
+    labels=("rail_name_{}",),
+    files=("in_power{}_input",),
+    per_w=1e3,
+    volt="in_voltage{}_input",
+    shunt="shunt_resistor_{}",
+    numbers=(0, 1, 2),
+)
 LAYOUTS = (
-    Layout(_IIO, "rail_name_{}", ("in_power{}_input",), _VOLT, _SHUNT, 0),
-    Layout(_IIO, "rail_name_{}", (_VOLT, _CURRENT), _VOLT, _SHUNT, 0),
+    _IIO_OF_POWER,
+    _IIO_OF_POWER._replace(files=("in_voltage{}_input", "in_current{}_input"), per_w=1e6),
     Layout(
-        _HWMON, "in{}_label", ("in{}_input", "curr{}_input"), "in{}_input", "shunt{}_resistor", 1
+        folders=_HWMON.format("ina3221"),
+        labels=("in{}_label",),
+        files=("in{}_input", "curr{}_input"),
+        per_w=1e6,
+        volt="in{}_input",
+        shunt="shunt{}_resistor",
+        numbers=(1, 2, 3),
     ),
 )
-CHANNELS = 3
+# SOURCE: files, and VIN where no label is: jetson_stats 7.2.2, and readers of Thors (stored index
+# 69545150365, 70371453488)
+INA238 = Layout(
+    folders=_HWMON.format("ina238"),
+    labels=("in{}_label", "label"),
+    files=("power{}_input",),
+    per_w=1e6,
+    volt="in{}_input",
+    shunt="shunt{}_resistor",
+    numbers=(1,),
+    unlabelled="VIN",
+)
 
 
-def chips(root: str) -> Tuple[Layout, List[str]]:
-    """Return how a board's files are named, and the folder of each chip."""
-    for layout in LAYOUTS:
+def chips(root: str) -> List[Tuple[Layout, str]]:
+    """Return the chips of a board: how the files of each are named, and its folder."""
+    found: Dict[str, Layout] = {}
+    for layout in LAYOUTS + (INA238,):
         folders = os.path.join(glob.escape(root), layout.folders)
-        if glob.glob(os.path.join(folders, layout.files[0].format("*"))):
-            return layout, sorted(glob.glob(folders))
-    return LAYOUTS[0], []
+        for path in glob.glob(os.path.join(folders, layout.files[0].format("*"))):
+            found.setdefault(os.path.dirname(path), layout)
+    return [(layout, folder) for folder, layout in sorted(found.items())]
+
+
+def _label(folder: str, layout: Layout, number: int) -> str:
+    names = (text(os.path.join(folder, name.format(number))) for name in layout.labels)
+    return next(filter(None, names), layout.unlabelled)
 
 
 class Channel:
-    """One rail, channel `n` (from 0) of the chip whose files lie in `folder`: its files, open.
+    """One rail, a channel of the chip whose files lie in `folder`: its files, open.
 
     Attributes
     ----------
@@ -83,9 +122,9 @@ class Channel:
     error : why the latest reading failed; None when it did not
     """
 
-    def __init__(self, folder: str, layout: Layout, n: int) -> None:
-        number = n + layout.first
-        self.label = text(os.path.join(folder, layout.label.format(number)))
+    def __init__(self, folder: str, layout: Layout, number: int) -> None:
+        self.label = _label(folder, layout, number)
+        self._per_w = layout.per_w
         self.shunt = text(os.path.join(folder, layout.shunt.format(number))) or None
         self.error: Optional[str] = None
         self.fds: List[int] = []
@@ -114,9 +153,7 @@ class Channel:
         except ValueError as error:
             self.error = self.error or str(error)
             return NAN
-        if len(numbers) == 1:
-            return numbers[0] / 1e3  # mW
-        return numbers[0] * numbers[1] / 1e6  # mV and mA
+        return (numbers[0] * numbers[1] if len(numbers) == 2 else numbers[0]) / self._per_w
 
     def close(self) -> None:
         """Close the files."""
@@ -126,7 +163,7 @@ class Channel:
 
 
 class Ina3221Source(Source):
-    """All rails of a board, and the module's power out of them.
+    """All rails of a board, and the power of its module, or of the whole board, out of them.
 
     `root`: `/`, or the folder of a fake board
     `kind`: kind of board, which says what the rails add up to
@@ -135,13 +172,12 @@ class Ina3221Source(Source):
 
     name = "sysfs"
     period_s = PERIOD_S
-    scope = "module"
 
     def __init__(self, root: str, kind: str, fallback: Optional[str] = None) -> None:
         self._root = root
         self._fallback = fallback
-        self._layout, self._folders = chips(root)
-        channels = [Channel(f, self._layout, n) for f in self._folders for n in range(CHANNELS)]
+        self._chips = chips(root)
+        channels = [Channel(f, layout, n) for layout, f in self._chips for n in layout.numbers]
         self._channels = [channel for channel in channels if channel.fds]
         self._unread = {c.label: c.error for c in channels if c.error is not None}
         if not self._channels:
@@ -149,7 +185,8 @@ class Ina3221Source(Source):
             raise OSError(f"no rail of an INA3221 can be read below {root}: {reason}")
         self._fds = [fd for channel in self._channels for fd in channel.fds]
         self._power = ModulePower(kind, [channel.label for channel in self._channels])
-        self.columns, self.total = self._power.columns, self._power.total
+        self.columns = self._power.columns
+        self.scope, self.total = self._power.scope, self._power.total
 
     def start(self) -> None:
         """Count contradictions from zero."""
@@ -158,7 +195,7 @@ class Ina3221Source(Source):
             channel.error = None
 
     def take(self) -> List[bytes]:
-        """Return what each file holds; empty for both files of a rail that cannot be read."""
+        """Return what each file holds; empty for all files of a rail that cannot be read."""
         pread = os.pread
         try:  # all at once; after an error rail by rail, so that each failure is noted
             return [pread(fd, _READ_BYTES, 0) for fd in self._fds]
@@ -166,12 +203,9 @@ class Ina3221Source(Source):
             return [content for channel in self._channels for content in channel.take()]
 
     def values(self, taken: List[bytes]) -> List[float]:
-        """Return the power of each rail and of the module, W; raises OSError when none answers."""
-        n_files = len(self._layout.files)  # of a rail
-        watts = [
-            channel.watts(taken[k * n_files : (k + 1) * n_files])
-            for k, channel in enumerate(self._channels)
-        ]
+        """Return the power of each rail and the total, W; raises OSError when none answers."""
+        contents = iter(taken)
+        watts = [c.watts(list(islice(contents, len(c.fds)))) for c in self._channels]
         if all(value != value for value in watts):  # NaN
             raise OSError(f"no rail answers: {self._channels[0].error}")
         return self._power.row(watts)
@@ -180,14 +214,14 @@ class Ina3221Source(Source):
         """Return the sensors' settings and what the total is made of."""
         settings = self._power.settings()
         settings.update(
-            power=" x ".join(self._layout.files),
+            power="; ".join(sorted({" x ".join(layout.files) for layout, _ in self._chips})),
             chips=[  # None where the driver does not show it
                 {
                     "address": os.path.relpath(folder, self._root).split(os.sep)[_ADDRESS],
                     "samples": text(os.path.join(folder, "samples")) or None,
                     "update_interval_ms": text(os.path.join(folder, "update_interval")) or None,
                 }
-                for folder in self._folders
+                for _, folder in self._chips
             ],
             shunt={channel.label: channel.shunt for channel in self._channels},
             errors={c.label: c.error for c in self._channels if c.error is not None},
@@ -220,7 +254,10 @@ _CONVERSION_US = (140, 204, 332, 588, 1100, 2116, 4156, 8244)
 _AVERAGES = (1, 4, 16, 64, 128, 256, 512, 1024)
 _ONE_CYCLE_SINCE = (5, 14)  # Linux
 _ROUNDING_MS = 0.5  # of the driver's `update_interval`
-_LONGEST_CYCLE_S = CHANNELS * 2 * _CONVERSION_US[-1] / 1e6
+_LONGEST_CYCLE_S = 3 * 2 * _CONVERSION_US[-1] / 1e6
+# ASSUME: NVIDIA's kernel leaves the driver's settings: a new mean when 16 conversions of each of
+# shunt, voltage and temperature, 1.052 ms each, are done
+_INA238_S = 16 * 3 * 1.052e-3
 
 
 def sensor(root: str, parts: Mapping[str, str], period_s: float) -> Document:
@@ -233,15 +270,16 @@ def sensor(root: str, parts: Mapping[str, str], period_s: float) -> Document:
     -------
     `sensor_facts`: averaging is twice the mean age of a reading, an update is a cycle, a step is at
     the voltage that the rail has now. Of several chips the slowest counts. And `is_centred`: what
-    it does with a part of a step is in its offset, a matter of calibration.
+    it does with a part of a step is in its offset, a matter of calibration (of an INA238: unknown).
     """
-    layout, folders = chips(root)
+    layouts: List[Layout] = []
     timings: List[Timing] = []
     steps_w: Dict[str, Optional[float]] = dict.fromkeys(parts.values())
-    for folder in folders:
+    for layout, folder in chips(root):
         rail_steps_w = _steps_w(layout, folder)
         labels_in_total = [label for label in rail_steps_w if label in parts]
         if labels_in_total:
+            layouts.append(layout)
             timings.append(timing(layout, folder, len(rail_steps_w), root))
         for label in labels_in_total:
             steps_w[parts[label]] = rail_steps_w[label]
@@ -252,12 +290,14 @@ def sensor(root: str, parts: Mapping[str, str], period_s: float) -> Document:
         update_s,
         steps_w,
     )
-    return dict(facts, is_centred=True)
+    return dict(facts, is_centred=INA238 not in layouts)
 
 
 def timing(layout: Layout, folder: str, n_channels: int, root: str = "/") -> Timing:
     """Return averaging and cycle of a chip; `n_channels` are those that measure something."""
-    if layout.folders != _HWMON:
+    if layout == INA238:
+        return Timing(_INA238_S, _INA238_S)
+    if layout.folders == _IIO:
         return _timing_from_device_tree(folder)
     samples, shown_ms = _number(folder, "samples"), _number(folder, "update_interval")
     if not samples or shown_ms is None:
@@ -324,7 +364,7 @@ def _steps_w(layout: Layout, folder: str) -> Dict[str, Optional[float]]:
     """Return the smallest step of each rail that a chip measures, W, by label; None: not known.
 
     A step is 40 uV on the shunt, times the voltage that the rail has now. NVIDIA's driver has the
-    shunts from the device tree.
+    shunts from the device tree, and that of an INA238 shows none.
     """
     in_tree_ohm = {}
     tree = os.path.join(glob.escape(os.path.dirname(folder)), "of_node")
@@ -335,15 +375,15 @@ def _steps_w(layout: Layout, folder: str) -> Dict[str, Optional[float]]:
         if milliohm:
             in_tree_ohm[text(path).rstrip("\0")] = milliohm / 1e3
     steps_w: Dict[str, Optional[float]] = {}
-    for n in range(layout.first, layout.first + CHANNELS):
-        label = text(os.path.join(folder, layout.label.format(n)))
+    for n in layout.numbers:
+        label = _label(folder, layout, n)
         if not is_connected(label):
             continue
         micro_ohm = _number(folder, layout.shunt.format(n))
         millivolt = _number(folder, layout.volt.format(n))
         shunt_ohm = micro_ohm / 1e6 if micro_ohm else in_tree_ohm.get(label)
         steps_w[label] = None
-        if shunt_ohm is not None and millivolt:
+        if shunt_ohm is not None and millivolt and layout != INA238:
             steps_w[label] = _SHUNT_STEP_V / shunt_ohm * (millivolt / 1e3)
     return steps_w
 

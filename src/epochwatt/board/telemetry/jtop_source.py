@@ -228,7 +228,6 @@ class JtopSource(Service):
     """
 
     name = "jtop"
-    scope = "module"
 
     def __init__(
         self,
@@ -249,7 +248,7 @@ class JtopSource(Service):
         self._other_columns = tuple(first.others)
         self._left_out = first.left_out
         self._power = ModulePower(kind, self._labels)
-        self.total = self._power.total
+        self.scope, self.total = self._power.scope, self._power.total
         self.columns = self._power.columns + self._other_columns + (WAY,)
 
     def start(self) -> None:

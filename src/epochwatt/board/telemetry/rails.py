@@ -1,7 +1,8 @@
 """Add up a board's rails to the power of its module (board side: Python 3.6 grammar).
 
 Some rails hang below others, so the sum of all of them counts a part twice. `device.kinds` has, for
-each kind, which rail feeds which and what the module's power is made of. A board or a rail that it
+each kind, which rail feeds which, what the total is made of, and whether it is the module's power
+or that of module and carrier board. A board or a rail that it
 does not know gives no total, and the record says why.
 """
 
@@ -11,7 +12,7 @@ from epochwatt.board.device.kinds import KINDS
 from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry.source import column_names
 
-TOTAL = "power_module_w"
+TOTALS = {"module": "power_module_w", "board": "power_board_w"}  # by power scope
 NOT_CONNECTED = "NC"  # the label of a channel that measures nothing
 
 # How far a rail may lie above the one that feeds it. One step of the sensor is up to 0.04 W (40 uV
@@ -32,8 +33,9 @@ class ModulePower:
 
     Attributes
     ----------
-    columns : one per rail, and `TOTAL` last where there is a total
-    total : `TOTAL` or None
+    columns : one per rail, and the total last where there is one
+    scope : whose power the total is, a key of `TOTALS`
+    total : its column or None
     rule : how the total is made, as a sentence; empty where there is none
     no_total : why there is none; None where there is one
     n_contradictions : readings in which a rail was below one that it feeds
@@ -44,8 +46,10 @@ class ModulePower:
         self._labels = tuple(labels)
         self._board = KINDS.get(kind)
         self.no_total = _why_no_total(kind, self._labels)
-        self.total = TOTAL if self.no_total is None else None
-        self.columns = column_names("rail", self._labels, "w") + ((TOTAL,) if self.total else ())
+        self.scope = self._board.scope if self._board is not None else "module"
+        self.total = TOTALS[self.scope] if self.no_total is None else None
+        rail_columns = column_names("rail", self._labels, "w")
+        self.columns = rail_columns + ((self.total,) if self.total else ())
         self.rule = "" if self._board is None or self.no_total else self._board.total_rule
         rails = self._board.rails if self._board is not None else ()
         index = {label: n for n, label in enumerate(self._labels)}
@@ -63,7 +67,7 @@ class ModulePower:
         self.contradiction: Optional[str] = None
 
     def row(self, watts: List[float]) -> List[float]:
-        """Append the module's power to a reading of the rails, W; count contradictions.
+        """Append the total to a reading of the rails, W; count contradictions.
 
         Without a total, `watts` is returned as it is. A rail without a reading is NaN, and so is a
         total that needs it. Nothing feeds power back: where a rail is below zero by more than noise

@@ -25,7 +25,7 @@ from epochwatt.board.telemetry.source import Service, Source, in_words
 
 SCHEMA_VERSION = 1  # of telemetry.json
 STATISTICS = "telemetry.json"
-SCOPES = ("module", "socket", "gpu", "cpu_package")  # of power, the widest first
+SCOPES = ("board", "module", "socket", "gpu", "cpu_package")  # of power, the widest first
 FLUSH_S = 10.0  # rows wait no longer than that and one period for being written; plans reach so far
 IDLE_S = 3600.0  # to the next instant when there is none
 PATIENCE = 1.5  # intervals of a service until its first sample after a window; after one at most

@@ -93,7 +93,6 @@ class TegrastatsSource(Service):
 
     name = "tegrastats"
     period_s = INTERVAL_S
-    scope = "module"
 
     def __init__(self, root: str, kind: str, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -116,7 +115,7 @@ class TegrastatsSource(Service):
         self._labels = list(first.rails_mw)
         self._zones = [zone for zone in first.temps_c if zone_name(zone)]
         self._power = ModulePower(kind, self._labels)
-        self.total = self._power.total
+        self.scope, self.total = self._power.scope, self._power.total
         self.columns = (
             self._power.columns
             + ("gpu_mhz", "gpu_util_pct", "emc_mhz", "emc_util_pct")

@@ -23,7 +23,7 @@ from epochwatt.board.training.dataset_files import (
 )
 from epochwatt.board.training.pictures import CocoPictures, ImagenetTree, JpegTree
 from epochwatt.board.training.references import is_reference, resolve
-from epochwatt.board.training.text import SquadQuestions, WikiWords
+from epochwatt.board.training.text import SquadQuestions, TokenFile, WikiWords
 from epochwatt.columns import Factors
 from epochwatt.errors import ConfigError, DataError
 
@@ -80,6 +80,7 @@ READERS = {
     "imagenet": ImagenetTree,
     "squad": SquadQuestions,
     "wikitext": WikiWords,
+    "tokens": TokenFile,
     "coco": CocoPictures,
 }
 

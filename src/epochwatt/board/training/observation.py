@@ -22,6 +22,7 @@ from epochwatt.board.records.mode_folder import ModeFolders
 from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry import which_gpu
 from epochwatt.board.telemetry.client import Power, Sampler
+from epochwatt.board.telemetry.rails import TOTALS
 from epochwatt.columns import Factors
 
 log = logging.getLogger(__name__)
@@ -88,7 +89,7 @@ class Observer:
         return {
             "power_refused": self.sampler.refused,
             "power_scopes": sorted(filter(None, scopes.values())),
-            "power_source": next((name for name in scopes if scopes[name] == "module"), None),
+            "power_source": next((n for n, scope in scopes.items() if scope in TOTALS), None),
             "sampler_periods_s": {name: source["step_mean_s"] for name, source in sources.items()},
         }
 

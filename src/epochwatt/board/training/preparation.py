@@ -19,7 +19,7 @@ from epochwatt.board.device.machine import Machine
 from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry.board import BoardSource
 from epochwatt.board.telemetry.ina3221 import Ina3221Source
-from epochwatt.board.telemetry.rails import TOTAL
+from epochwatt.board.telemetry.rails import TOTALS
 from epochwatt.board.telemetry.source import NAN, READ_ERRORS, Source
 from epochwatt.columns import Factors
 
@@ -31,7 +31,7 @@ CALM_PCT = 5.0  # below it nobody looks again
 ENDING = (signal.SIGTERM, signal.SIGHUP)  # a lost ssh connection sends the second
 SETTLE_EVERY_S = 1.0
 
-Reading = Tuple[float, float]  # hottest sensor, C; module power, W
+Reading = Tuple[float, float]  # hottest sensor, C; power of module or board, W
 
 
 @contextmanager
@@ -189,7 +189,7 @@ def _spread(values: Iterable[float]) -> float:
 
 
 def _read(sources: List[Source]) -> Reading:
-    """Read the hottest sensor, C, and the module's power, W; NaN: there is no reading."""
+    """Read the hottest sensor, C, and the power of module or board, W; NaN: no reading."""
     values: Dict[str, float] = {}
     for source in sources:
         try:
@@ -198,4 +198,4 @@ def _read(sources: List[Source]) -> Reading:
         except READ_ERRORS:
             pass
     temps_c = [value for column, value in values.items() if column.startswith("temp_")]
-    return max(temps_c, default=NAN), values.get(TOTAL, NAN)
+    return max(temps_c, default=NAN), next((values[t] for t in TOTALS.values() if t in values), NAN)

@@ -1,8 +1,9 @@
-"""Read SQuAD's and WikiText's formats and word pieces (board side: Python 3.6 grammar).
+"""Read SQuAD's and WikiText's formats, word pieces and tokens (board side: Python 3.6 grammar).
 
 Sources: SQuAD 1.1's own page (rajpurkar.github.io/SQuAD-explorer); WikiText's (Merity et al.,
 Pointer Sentinel Mixture Models, 2016): tokens separated by spaces, a paragraph a line; BERT's word
-pieces (Devlin et al., 2018): lower case, accents stripped, the longest piece first.
+pieces (Devlin et al., 2018): lower case, accents stripped, the longest piece first. Files of tokens
+as nanoGPT reads and writes them (github.com/karpathy/nanoGPT, MIT): `train.bin`, uint16, no header.
 """
 
 import json
@@ -15,7 +16,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 import numpy as np
 
 from epochwatt.board.records.shapes import Document
-from epochwatt.board.training.dataset_files import read_checked
+from epochwatt.board.training.dataset_files import check_size, read_checked, unreadable
 from epochwatt.errors import DataError
 
 SQUAD = "train-v1.1.json"
@@ -30,6 +31,10 @@ WIKITEXT = "wiki.train.tokens"
 N_WORDS = 29423  # of the language model; rarer ones are unknown
 SEQUENCE = 8  # words of a sample
 UNKNOWN_WORD, END_OF_LINE = "<unk>", "<eos>"
+
+TOKENS = "train.bin"
+N_TOKENS = 49152  # of the vocabulary
+LENGTH = 512  # tokens of a sample
 
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff"
 _WORD = re.compile("[%s]|[^\\W_%s]+|[^\\w\\s]|_" % (_CJK, _CJK))
@@ -207,3 +212,38 @@ class WikiWords:
         """Return a sequence and the word that follows it, int64 (T + 1,); no label: 0."""
         start = index * SEQUENCE
         return self.words[start : start + SEQUENCE + 1].astype(np.int64), 0
+
+
+class TokenFile:
+    """Tokens in a file, cut into samples of `LENGTH`; they stay on the disk (`numpy.memmap`)."""
+
+    def __init__(self, folder: str, manifest: Document) -> None:
+        check_size(folder, TOKENS, manifest)
+        self.path = os.path.join(folder, TOKENS)
+        try:
+            self.tokens: Any = np.memmap(self.path, dtype="<u2", mode="r")
+        except (OSError, ValueError) as error:  # ValueError: it is empty, or of an odd size
+            raise unreadable(self.path, error) from error
+        if len(self.tokens) <= LENGTH:
+            raise DataError(
+                f"holds {len(self.tokens)} tokens, not even one sample", where=self.path
+            )
+
+    def __len__(self) -> int:
+        return (len(self.tokens) - 1) // LENGTH
+
+    def read(self, index: int) -> Tuple[np.ndarray, int]:
+        """Return a sample and the token that follows it, int64 (LENGTH + 1,); no label: 0.
+
+        Raises DataError: a token is beyond the vocabulary.
+        """
+        start = index * LENGTH
+        tokens = np.asarray(self.tokens[start : start + LENGTH + 1], dtype=np.int64)
+        if tokens.max() >= N_TOKENS:
+            raise DataError(
+                "holds a token that the network does not know",
+                where=self.path,
+                found=str(tokens.max()),
+                allowed="below {:,}".format(N_TOKENS),
+            )
+        return tokens, 0

@@ -250,6 +250,11 @@ def made_up_words() -> np.ndarray:
     return np.arange(1, text.SEQUENCE + 2, dtype=np.int64)
 
 
+def made_up_tokens() -> np.ndarray:
+    """Return a sample of tokens and the one that follows it, for the warm-up."""
+    return np.arange(text.LENGTH + 1, dtype=np.int64)
+
+
 def made_up_question() -> Asked:
     """Return a question about a text of usual length, with a small vocabulary, for the warm-up."""
     pieces = ["[unused%d]" % n for n in range(max(text.SPECIAL.values()) + 1)]

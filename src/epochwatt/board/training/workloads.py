@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn import functional
 
 from epochwatt.board.training import arithmetic, modern_networks, transforms
+from epochwatt.board.training.language_models import Decoder
 from epochwatt.board.training.networks import CifarResNet18, lenet5, mobilenet_v3, vgg11
 from epochwatt.board.training.optimisers import ADAM, ADAMW, SGD, make_optimiser
 from epochwatt.board.training.references import resolve
@@ -78,6 +79,13 @@ WORKLOADS: Dict[str, Workload] = {
         transforms.made_up_coco,
         modern_networks.detection_loss,
         transform_to_infer=transforms.resize_coco,
+    ),
+    "smollm": Workload(
+        Decoder,
+        transforms.next_words,
+        transforms.made_up_tokens,
+        modern_networks.next_word_loss,
+        ADAMW,
     ),
 }
 

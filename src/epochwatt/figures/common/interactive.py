@@ -10,6 +10,7 @@ it does not copy is how the drawn panel looks: scales and groups may differ.
 import csv
 import itertools
 import json
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from epochwatt import columns
@@ -44,6 +45,7 @@ COLOURS = {"0": "epoch_0", "1+": "epoch_1_plus", "all": "epoch_1_plus"}  # cell 
 OTHERS = ("clock_class_1", "hdd", "disk", "above_baseload", "overhead", "ssd")
 SHAPES = {"less_than": "triangle-down", "at_most": "triangle-down", "at_least": "triangle-up"}
 WIDTH, HEIGHT, COLUMNS = 260, 200, 3  # of a small multiple; how many stand beside each other
+VERDICT_LETTERS = 90  # of a line of it
 FLAT_LETTERS, STEEP = 24, -40  # of all labels below bars; the angle of more, degrees
 OURS = ("panel", "shape", "unit")  # columns that the CSV has not
 
@@ -78,7 +80,8 @@ def write_spec(
         if {row.get("quantity") for row in rows} >= set(STACK):
             subtitle += ", from 0"
     red = {"subtitleColor": palette["warning"]} if verdict else {}
-    vega.write(stem, title, [subtitle, verdict] if verdict else subtitle, spec, **red)
+    lines = [subtitle, *textwrap.wrap(verdict, VERDICT_LETTERS)]
+    vega.write(stem, title, lines if verdict else subtitle, spec, **red)
 
 
 class Panel:

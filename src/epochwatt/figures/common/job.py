@@ -206,7 +206,7 @@ class Job:
                 do="add it, with title, width_in and height_in",
             )
         drawn = self.runs if runs is None else runs
-        words = corner_note or note(drawn, self.lacking)
+        words = corner_note or note(drawn, self.lacking, self.titles)
         machine = "" if corner_note else measured_on(drawn, self.records)
         settings = {**self.panels[name], "title": f"{self._title_of(name)}{addition}"}
         self.drawn[name] = Drawn((), words, machine)
@@ -278,12 +278,12 @@ class Job:
         style.save(figure, f"{self.folder}/{name}", cells)
 
     def _meaning_of_marks(self, rows: Sequence[Row]) -> str:
-        """Say what filled and open marks mean; nothing was fitted to what is measured."""
+        """Say which published numbers the fit used; nothing was fitted to what is measured."""
         seen = {r.seen_by_fit for r in rows if isinstance(r, Plotted | Related) and r.published_id}
         if not seen:
             return ""
         if self.backend != TWIN:
             return "; black: published"
         if seen == {True, False}:
-            return "; published marks: filled where the fit used them, else open"
-        return f"; published marks: {paper.SEEN[seen.pop()]}"
+            return "; fitted to filled or solid published numbers"
+        return f"; {'' if seen.pop() else 'not '}fitted to published numbers"

@@ -22,7 +22,7 @@ from matplotlib.transforms import ScaledTranslation
 from epochwatt import columns
 from epochwatt.columns import TWIN
 from epochwatt.figures.common.runs import Cells, RunData
-from epochwatt.figures.common.style import Look
+from epochwatt.figures.common.style import Look, label_of
 from epochwatt.published.numbers import (
     KEYS,
     SPREADS,
@@ -59,6 +59,7 @@ WORDS = {  # kind of a number, or marker of a bound -> what a legend calls it
     IN_STACK: f"{columns.label('compute_s')}: length of the line",
     FIRST_EPOCH: FIRST_EPOCH,
     **{"v": "at most", "^": "at least"},
+    "cpu_below_peak_time_pct": "time below 90 % of peak",
 }
 GLYPHS = {"s": "■", "d": "♦", "P": "✚", "*": "★", "h": "⬢", "D": "◆", "v": "▼", "^": "▲", "_": "│"}
 SIGNS = {"less_than": "<", "at_most": "≤", "at_least": "≥", "approx": "≈"}
@@ -255,7 +256,7 @@ def mark_look(marker: str, is_seen: bool, colour: str) -> Look:
 
 
 def handles(rows: Iterable[Plotted], colour: str, *, together: bool = False) -> list[Artist]:
-    """Make a legend entry for each kind of published mark, filled where the fit has seen them all.
+    """Make a legend entry for each kind of published mark, filled where the fit has seen one.
 
     With `together` they are one text entry with a glyph for each kind.
     """
@@ -263,7 +264,7 @@ def handles(rows: Iterable[Plotted], colour: str, *, together: bool = False) -> 
     for row in rows:
         name = row.kind or row.row["quantity"]
         for _, marker in row.ends():
-            words = WORDS.get(marker) or WORDS.get(name) or columns.label(name)
+            words = WORDS.get(marker) or WORDS.get(name) or label_of(name)
             seen_by_kind.setdefault((words, marker), []).append(row.seen_by_fit)
     if together:
         kinds = [f"{GLYPHS[marker]} {words}" for words, marker in seen_by_kind if marker]
@@ -271,7 +272,7 @@ def handles(rows: Iterable[Plotted], colour: str, *, together: bool = False) -> 
         return [Line2D([], [], linestyle="none", label=f"published: {', '.join(kinds)}")]
     entries: list[Artist] = []
     for (words, marker), seen in seen_by_kind.items():
-        look, label = mark_look(marker, all(seen), colour), f"published {words}"
+        look, label = mark_look(marker, any(seen), colour), f"published {words}"
         if marker:
             entries.append(Line2D([], [], label=label, **look))
         else:

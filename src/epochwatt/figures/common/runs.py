@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -112,10 +113,15 @@ def csv_row(
     }
 
 
-def note(runs: Sequence[RunData], lacking: Sequence[str] = ()) -> str:
+def note(
+    runs: Sequence[RunData],
+    lacking: Sequence[str] = (),
+    titles: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """Write a panel's note: backend, boards, numbers of runs and epochs, and what whiskers are.
 
-    `lacking`: studies that belong to the figure and are not selected.
+    `lacking`: studies that belong to the figure and are not selected; `titles`: model or device ->
+    name for people. A network is named where all runs are of it.
     """
     drawn = [run for run in runs if run.epochs]
     if not drawn:
@@ -123,15 +129,16 @@ def note(runs: Sequence[RunData], lacking: Sequence[str] = ()) -> str:
     instances_by_device: dict[str, set[str]] = {}
     for run in drawn:
         instances_by_device.setdefault(run.factors["device"], set()).add(run.factors["instance"])
-    boards = []
-    for device, instances in instances_by_device.items():
-        names = sorted(instances)
-        span = "+".join(names) if len(names) <= 2 else f"{names[0]} to {names[-1]}"
-        boards.append(f"{device}/{span}")
+    boards = ", ".join(titles.get(device, device) for device in instances_by_device)
+    counts = sorted({len(instances) for instances in instances_by_device.values()})
+    if counts != [1]:
+        boards += f", {' to '.join(map(str, dict.fromkeys([counts[0], counts[-1]])))} boards each"
+    models = {titles.get(model, model) for model in (run.factors["model"] for run in drawn)}
+    network = f" of {models.pop()}" if len(models) == 1 else ""
     n_epochs = sum(len(run.epochs) for run in drawn)
     n_invalid = n_epochs - sum(len(run.valid("all")) for run in drawn)
-    text = f"{origin([drawn[0].factors['backend']])} {', '.join(boards)}; "
-    text += f"{counted(len(drawn), 'runs')}, {counted(n_epochs, 'epochs')}"
+    text = f"{origin([drawn[0].factors['backend']])} {boards}; "
+    text += f"{counted(len(drawn), 'runs')}{network}, {counted(n_epochs, 'epochs')}"
     text += f", {n_invalid} not valid and left out" if n_invalid else ""
     measured = [run for run in drawn if run.is_measured]
     if any(run.values("e2e_s", "all").size > 1 for run in measured):

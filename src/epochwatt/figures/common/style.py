@@ -30,7 +30,7 @@ from matplotlib.text import Annotation
 from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullLocator
 
 NOTE_AT = 0.015  # of a figure's width: where the lines below a panel begin
-NOTE_CHARACTERS_PER_IN = 19  # of their small letters
+NOTE_CHARACTERS_PER_IN = 22  # of their small letters
 LETTER_IN = 0.06  # a letter of a legend is at most this wide, on average
 ENTRY_IN = 0.42  # of a legend's entry beside its letters: handle, gaps
 LETTERS_PER_IN, LINE_IN = 16, 0.16  # of a notice
@@ -41,6 +41,7 @@ GREY = "#555555"  # of notes
 BEFORE_LAYOUT = 0.8  # share of a figure that all axes have before it is laid out
 PALE = 0.55  # share of white in a pale colour
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+DECADES = 12  # of a logarithmic axis that all have their labels, however short it is
 GROWTH, MOST_IN = 1.3, 40.0  # of a panel without room for axes: times, and up to which height
 
 
@@ -69,9 +70,14 @@ def titled(title: str, origin: str) -> str:
     return f"{origin[0].upper()}{origin[1:]} · {title}"
 
 
+def label_of(name: str) -> str:
+    """Return what pictures call a column; the only energy that they show is the papers' sum."""
+    return columns.label("energy_wh" if name == "energy_paper_wh" else name)
+
+
 def axis_title(name: str, *more: str, unit: str = "", width: int = AXIS_LETTERS) -> str:
     """Return the axis title of a column, `label, more (unit)`, wrapped to `width` letters."""
-    words = ", ".join([columns.label(name), *more])
+    words = ", ".join([label_of(name), *more])
     title = f"{words} ({unit or columns.unit(name)})"
     unbroken = title.replace("epochs 1+", "epochs\u00a01+").replace(" (", "\u00a0(")
     return textwrap.fill(unbroken, width).replace("\u00a0", " ")
@@ -250,7 +256,7 @@ class Powers(LogFormatterSciNotation):
 
 def label_log(axis: Axis, *subs: float) -> None:
     """Label a logarithmic axis with plain numbers, at `subs` times powers of ten: 1, 2 and 5."""
-    axis.set_major_locator(LogLocator(subs=subs or (1.0, 2.0, 5.0)))
+    axis.set_major_locator(LogLocator(subs=subs or (1.0, 2.0, 5.0), numticks=DECADES))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_locator(NullLocator())
 

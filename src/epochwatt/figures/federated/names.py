@@ -19,6 +19,7 @@ RULES = {  # of the study -> words, colour, mark
     "random": ("random modes in time", "#777777", "X"),
     "plan": ("plan", "#000000", "o"),
     "plan_few": ("plan, half known from few modes", "#009E73", "v"),
+    "plan_work": ("plan, boards may train less or more", "#0072B2", "P"),
     "oracle": ("oracle", "#882255", "."),
     "plan_once": ("planned once", "#0072B2", "o"),
     "plan_again": ("planned anew", "#000000", "o"),

@@ -28,7 +28,7 @@ ROOM = (
     "cache."
 )
 ALONG = f"{label('num_workers')}, and below them the {label('dataset_scale')}"
-SIZES = {"0.25": "a quarter of the data", "1": "the data set", "4": "four times the data"}
+SIZES = {"0.25": "a quarter of the data", "1": "the whole data set", "4": "four times the data"}
 
 
 def draw(job: Job) -> None:
@@ -44,9 +44,7 @@ def draw(job: Job) -> None:
         with job.panel(panel, runs) as (figure, axes):
             rows: list[Row] = [*draw_medians(bars, axes, job, quantity, ALONG)]
             rows += draw_linear(bars, axes, job) if is_time else []
-            axes.set_ylabel(
-                style.axis_title(quantity, "median" if is_time else "median share of the data")
-            )
+            axes.set_ylabel(style.axis_title(quantity, "median"))
             changes = changes_of(bars, job, quantity) if is_time else []
             legend(axes, [*rows, *changes], job)
             if not is_time:

@@ -64,7 +64,7 @@ def draw_workers(job: Job, quantity: str, label: str = "", is_log: bool = False)
             bars, axes, job, quantity, columns.label("num_workers"),
             has_first=True, is_log=is_log, not_marked=[fact.id for fact in placeless],
         )  # fmt: skip
-        scale_words = ["logarithmic"] if is_log else []
+        scale_words = ["log scale"] if is_log else []
         axes.set_ylabel(label or style.axis_title(quantity, *scale_words))
         grey = job.palette["missing"]
         entries: list[Artist] = []

@@ -37,6 +37,7 @@ ONE_RATE = (
     "A simulated run reads at one rate throughout an epoch; workers take room from the page cache, "
     "so that more is read again."
 )
+FLAT_NOTE = "; each simulated epoch reads at one rate"
 WITH_STARTS = "Means include the starts of epochs, which are cut off here."
 STARTS = "starts of epochs"
 START_BINS = 2  # of an epoch are its start: workers start one after another
@@ -51,6 +52,10 @@ IMPLIED_LINE: style.Look = {"linewidth": 1.2, "linestyle": (0, (1, 1)), "zorder"
 BOUND_LINE: style.Look = {"linewidth": 0.8, "linestyle": (0, (4, 2)), "zorder": 1.5}
 STALL_QUANTITY = "stall_ms_per_minibatch"
 IMPLIED = f"{STALL_QUANTITY}_implied"  # by what is published of whole epochs
+IMPLIED_BY = {  # what the CSV says of that -> the legend's words
+    "median stall": "published stall of an epoch / mini-batches",
+    "median E2E less our compute": "(published epoch time - our compute) / mini-batches",
+}
 STALL = [MINIBATCH_COLUMNS.index(name) for name in ("wait_s", "copy_s")]
 
 
@@ -152,18 +157,22 @@ def draw_series(job: Job, kind: Kind) -> None:
             job.drawn[panel].note += "" if kind.is_rate else "; each field has its own scale"
             job.remark(panel, REMARKS)
             is_cut = any(STARTS in facet.get_title() for facet in facets)
+            style.set_titles(figure, facets, [facet.get_title() for facet in facets])
+            is_flat = job.backend == TWIN and not has_range(cells)
+            job.drawn[panel].note += FLAT_NOTE if is_flat else ""
             job.remark(panel, WITH_STARTS if is_cut else "")
-            job.remark(panel, ONE_RATE if job.backend == TWIN and not has_range(cells) else "")
+            job.remark(panel, ONE_RATE if is_flat else "")
             job.remark(panel, NO_NUMBER if kind.is_rate and len(cells) == len(rows) else "")
             medium, bound = job.colour(storage), job.colour("epoch_bound")
-            step = f"of 1/{N_BINS} of an epoch"
-            entries: list[Artist] = [Line2D([], [], color=medium, label=f"mean {step}", **LINE)]
+            step = f"mean over 1/{N_BINS} of an epoch"
+            entries: list[Artist] = [Line2D([], [], color=medium, label=step, **LINE)]
             if has_range(cells):
                 entries.append(Patch(color=style.pale(medium), label="lowest to highest in it"))
             entries.append(Line2D([], [], color=bound, label="end of an epoch", **BOUND_LINE))
             implied = next((row for row in cells if "implied_by" in row), None)
             if implied:
-                label = f"implied by the published {implied['implied_by']}"
+                source, *used = implied["implied_by"].split(", ", 1)
+                label = ", ".join([IMPLIED_BY[source], *used])
                 look = {"color": job.colour("published"), **IMPLIED_LINE}
                 entries.append(Line2D([], [], label=label, **look))
             job.legend(figure, entries, rows)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from epochwatt.columns import label
 from epochwatt.figures.common import style
@@ -61,9 +60,7 @@ def draw(job: Job) -> None:
             above[0].set_ylabel(style.axis_title(f"{part}_s", "whole epoch", width=16))
             below[0].set_ylabel(style.axis_title(f"{part}_ms_per_minibatch", width=16))
             below[len(below) // 2].set_xlabel(style.axis_title("batch_size"))
-            dots = Line2D([], [], color=job.palette["missing"], marker="o", linestyle="none",
-                          markersize=4.5, label="below: per mini-batch")  # fmt: skip
-            legend(above[0], [*rows, *changes], job, lines=[dots])
+            legend(above[0], [*rows, *changes], job)
             draw_brackets(over)
             job.save(figure, panel, [*rows, *changes])
 

@@ -87,6 +87,8 @@ def draw(job: Job) -> None:
                     rows += further_spreads(runs, job, counts=counts)
                 top.set_title(f"{job.title(device)}, {job.title(model)}", fontsize="small")
             grid[0, 0].set_ylabel(style.axis_title(panel.quantity, unit=panel.unit))
+            for below in grid[-1]:
+                below.set_xlabel("board")
             if counts:
                 grid[1, 0].set_ylabel("epochs\nin 15 h")
             if span := share_scale(grid[0], [*types.values()], panel):

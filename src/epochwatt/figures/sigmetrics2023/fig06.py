@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from epochwatt.columns import TWIN
 from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import (
     Bracket,
@@ -22,7 +23,14 @@ from epochwatt.figures.common.bars import (
     of_epochs,
 )
 from epochwatt.figures.common.job import Job, Row
-from epochwatt.figures.common.published import Plotted, Related, draw_mark, mark, numbers_of
+from epochwatt.figures.common.published import (
+    Plotted,
+    Related,
+    draw_mark,
+    halo,
+    mark,
+    numbers_of,
+)
 from epochwatt.figures.common.runs import Number, RunData, csv_row, mode_setting
 from epochwatt.figures.common.series import Series, series
 
@@ -30,11 +38,14 @@ HATCH = {"off": "", "on": "////"}  # DVFS -> of its bars
 SIDES = {"off": -0.22, "on": 0.22}  # of the bar beside its place
 ENDS = SIDES["off"], SIDES["on"]
 WIDTH = 0.34  # of a bar
-LINE: dict[str, style.Look] = {"off": {"linewidth": 4.0, "alpha": 0.35}, "on": {"linewidth": 1.2}}
-# behind what is told of the run; dashes would be of what no fit has seen
+LINE: dict[str, style.Look] = {  # both are seen where they lie upon each other
+    "off": {"linewidth": 0.9, "linestyle": (0, (5, 3)), "color": "black", "zorder": 3},
+    "on": {"linewidth": 2.4},
+}
 BOUND_LINE: style.Look = {
     **{"linewidth": 0.7, "linestyle": (0, (1, 3)), "zorder": 1.5, "alpha": 0.7}
 }
+MEAN_CLOCK = "; simulated is the mean clock of an epoch"
 ROOM = 1.14  # of the time axis of panel c
 TIME_AND_ENERGY = {"e2e_s": "e2e_s", "energy_paper_wh": "energy_wh"}  # column -> metric
 CLOCK_WIDTH = 0.45  # of a bar of panel d; deviations stand between bars
@@ -66,10 +77,12 @@ def draw(job: Job) -> None:
             facet.set_title(job.title(model))
         facets[0].set_ylabel(style.axis_title("gpu_mhz"))
         for dvfs, look in LINE.items():  # the legend tells of lines, not of colours
-            facets[0].plot([], [], color=job.colour("missing"), label=f"DVFS {dvfs}", **look)
+            entry = {"color": job.colour("missing"), "label": f"DVFS {dvfs}", **look}
+            facets[0].plot([], [], **entry)
         colour = job.colour("epoch_bound")
         facets[0].plot([], [], color=colour, label="end of an epoch", **BOUND_LINE)
         legend(facets[0], clocks, job)
+        job.drawn["fig06c"].note += MEAN_CLOCK if job.backend == TWIN else ""
         job.save(figure, "fig06c", clocks)
     on = [run for run in job.runs if run.factors["dvfs"] == "on"]
     with job.panel("fig06d", of_epochs(on, "1+")) as (figure, axes):
@@ -170,7 +183,8 @@ def draw_gpu_clock(axes: Axes, runs: Sequence[RunData], job: Job) -> list[Plotte
     for run in runs:
         clock = series(run, job.records.get(run.id, ""), "board", "gpu_mhz")
         model, dvfs = run.factors["model"], run.factors["dvfs"]
-        axes.plot(clock.t_s / 60, clock.values, color=job.colour(model), **LINE[dvfs])
+        look = {"color": job.colour(model), **LINE[dvfs]}
+        axes.plot(clock.t_s / 60, clock.values, **look)
         missing.append((0.0, clock.missing))
         for bound_s in clock.bounds_s:
             end_min = max(end_min, bound_s / 60)
@@ -190,10 +204,11 @@ def draw_gpu_clock(axes: Axes, runs: Sequence[RunData], job: Job) -> list[Plotte
     for mhz, alike in marks.items():
         for plotted in alike:
             draw_mark(axes, end_min, plotted)
+        states = " and ".join(dict.fromkeys(plotted.row["dvfs"] for plotted in alike))
         axes.annotate(
-            " and ".join(dict.fromkeys(plotted.row["dvfs"] for plotted in alike)), (end_min, mhz),
-            xytext=(6.0, -5.0), textcoords="offset points", ha="center", va="top",
-            fontsize="x-small",
+            f"published: DVFS {states}", (end_min, mhz), xytext=(10.0, -6.0),
+            textcoords="offset points", ha="right", va="top", fontsize="x-small",
+            path_effects=[halo(2.0)],
         )  # fmt: skip
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.set_xlabel("training time (min)")
@@ -234,7 +249,7 @@ def draw_cpu_clocks(axes: Axes, runs: Sequence[RunData], job: Job) -> list[Row]:
     draw_missing(missing, axes, job.colour("missing"))
     for n, (_, _, name) in enumerate(CLASSES):
         if name in drawn:
-            axes.bar(0, 0, color=job.colour(f"clock_class_{n}"), label=name)
+            axes.bar(0, 0, color=job.colour(f"clock_class_{n}"), label=f"clock at {name}")
     axes.set_xticks(range(len(runs)), [job.title(run.factors["model"]) for run in runs])
     axes.grid(visible=False, axis="x")
     axes.set_xlim(-0.4, max(len(runs), 1) - 0.25)  # for points beside the last bar

@@ -7,6 +7,7 @@ board's own sensors tell state (i): the two are never in one panel.
 from collections.abc import Mapping, Sequence
 
 from epochwatt.columns import TWIN
+from epochwatt.figures.common import style
 from epochwatt.figures.common.bars import Bracket, draw_bars, draw_brackets, draw_missing, legend
 from epochwatt.figures.common.interactive import STATES
 from epochwatt.figures.common.job import Job
@@ -15,8 +16,13 @@ from epochwatt.tables import read_cells
 from epochwatt.text import origin
 
 WIDTH, STEP = 0.17, 0.2  # of a bar, and from one to the next
-ASSUMED = ", heights partly assumed, bounds alone published"  # at the plug; the paper prints bounds
-SCOPES = {"socket": "power at the plug (W)", "module": "power of the module (W)"}
+ASSUMED = "; carrier board, adapter, (iv) assumed"  # at the plug, where simulated
+ASSUMED_STATE = "iv"
+SCOPES = {
+    "socket": "power at the plug (W)",
+    "module": "power of the module (W)",
+    "board": "power of the board (W)",
+}
 UNSUPPORTED = {("orin", "iv"): "no Wake-on-LAN"}  # section 5.6
 COMPARED = (  # two states, what changes, the claim on it, and its words for it in section 5.6
     ("ii", "iii", "DVFS", "T5.6-baseloadb",
@@ -32,19 +38,21 @@ def draw(job: Job) -> None:
     """Draw the panel."""
     scope, powers = read(job.idle, job.backend)
     places = list(dict.fromkeys(place for place, _ in powers))
-    units = dict.fromkeys(f"{device}/{instance}" for device, instance, _ in places)
-    note = f"{origin([job.backend])} {', '.join(units)}; no epochs, idle boards"
+    boards = dict.fromkeys(job.title(device) for device, *_ in places)
     is_assumed = job.backend == TWIN and scope == "socket"
-    addition = ASSUMED if is_assumed else ""
-    with job.panel("fig07", corner_note=note, addition=addition) as (figure, axes):
+    note = f"{origin([job.backend])} {', '.join(boards)}, idle{ASSUMED if is_assumed else ''}"
+    with job.panel("fig07", corner_note=note) as (figure, axes):
         missing: list[tuple[float, str]] = []
         by_state: dict[str, list[Plotted]] = {}
         for n, (state, label) in enumerate(STATES.items()):
             x = [at + STEP * (n - 1.5) for at in range(len(places))]
             rows = [_row(powers.get((place, state), ""), place, state, scope, job)
                     for place in places]  # fmt: skip
-            colour = job.colour(f"state_{state}")
-            missing += draw_bars(axes, x, rows, job, WIDTH, color=colour, label=label)
+            look: style.Look = {"color": job.colour(f"state_{state}"), "label": label}
+            if is_assumed and state == ASSUMED_STATE:
+                look |= {"hatch": "///", "edgecolor": "white", "linewidth": 0}
+                look["label"] += ", assumed"
+            missing += draw_bars(axes, x, rows, job, WIDTH, **look)
             by_state[state] = rows
         axes.set_xticks(range(len(places)), [name(place, places, job) for place in places])
         axes.grid(visible=False, axis="x")
@@ -61,7 +69,7 @@ def draw(job: Job) -> None:
 def read(path: str, backend: str) -> tuple[str, dict[tuple[Place, str], str]]:
     """Return power scope, and place and state -> power (W; empty: not there) of a backend.
 
-    The scope is the plug if any power was read there, else the module.
+    The scope is the plug if any power was read there, else the module, else the board.
     """
     rows = [row for row in read_cells(path) if row["backend"] == backend]
     scope = next((s for s in SCOPES if any(row["power_scope"] == s for row in rows)), "socket")

@@ -37,7 +37,9 @@ from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.published import (
     BOUNDS,
     DASHES,
+    GLYPHS,
     ON_BOARD,
+    WORDS,
     Plotted,
     Related,
     idle_mark,
@@ -48,18 +50,17 @@ from epochwatt.figures.common.published import (
 )
 from epochwatt.figures.common.runs import Number, RunData
 from epochwatt.figures.sigmetrics2023.modes import (
-    PALE_NOTE,
     groups_of,
     outside,
-    outside_label,
     ranges,
+    remark_pale,
 )
 from epochwatt.published.numbers import SPREADS, Config, run_key, single
 from epochwatt.tables import read_cells
 
 RATIOS = (2.2, 1.0)  # of heights: bars, what is below them
 CHANGES = {name: columns.label(name) for name in ("stall_s", "compute_s", "e2e_s")}
-COLOURS = {"stall_s": "stall", "compute_s": "compute", "e2e_s": "epoch_0"}  # E2E is no part
+COLOURS = {"stall_s": "stall", "compute_s": "compute", "e2e_s": "missing"}  # E2E is no part
 PARTS_PT = 24.0  # of the parts' names below the axes
 BOUND_AT = 0.16  # of the arrow at a bound, beside our dot
 PLACE = ("device", "instance", "power_mode")
@@ -101,7 +102,7 @@ def draw(job: Job) -> None:
             rows += draw_changes(group, bottom, job, changes)
         labels = (style.axis_title("e2e_s", "epochs 1+"), "change (%)")
         _label_fields(job, "fig09a", fields, groups, labels)
-        legend(fields[0][0], rows, job, change="published change; dots: ours")
+        legend(fields[0][0], rows, job, change=change_words(rows))
         job.save(figure, "fig09a", rows)
     with job.panel("fig09b", shown) as (figure, axes):
         rows = []
@@ -159,12 +160,19 @@ def _label_fields(
     above[0].set_ylabel(labels[0])
     below[0].set_ylabel(labels[1])
     above[len(above) // 2].set_xlabel(columns.label("power_mode"))
-    if pale:
-        job.remark(panel, f"Pale: {outside_label(pale, job)}.")
-        job.drawn[panel].note += PALE_NOTE
+    remark_pale(job, panel, pale)
 
 
 # -- panel a: changes between modes ---------------------------------------------------------------
+
+
+def change_words(rows: Sequence[Plotted | Related]) -> str:
+    """Return the legend's words for the changes among the rows: ours, published, ranges, bounds."""
+    relations = [row.relation for row in rows if isinstance(row, Related)]
+    words = ["grey between two: range"] if any(r.value_hi is not None for r in relations) else []
+    markers = {BOUNDS[r.qualifier] for r in relations if r.qualifier in BOUNDS}
+    words += [f"{GLYPHS[marker]}: {WORDS[marker]}" for marker in sorted(markers)]
+    return f"published change{' (' + ', '.join(words) + ')' if words else ''}; ●: ours"
 
 
 def draw_changes(

@@ -4,7 +4,7 @@ Source: SIGMETRICS 2023, section 5.7. The paper's own models: time from four mod
 model for all networks. Errors are over epochs 1 to 5. VGG-11 is not in panel b, as in the paper.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -101,7 +101,7 @@ def draw_panel(
             bottoms[0].set_ylim(0.0, 1.1 * max(*errors_pct, 1.1 * COUNTED_PCT[-1], 0.0))
         else:  # far apart
             bottoms[0].set_yscale("log")
-            bottoms[0].set_ylim(0.15 * min(errors_pct), 1.8 * max(errors_pct))
+            bottoms[0].set_ylim(0.6 * min(errors_pct), 1.8 * max(errors_pct))
             style.label_log(bottoms[0].yaxis, 1.0)
         trained = sorted({mode.error.row["power_mode"] for mode in modes if mode.is_trained})
         if trained:
@@ -111,9 +111,11 @@ def draw_panel(
         red = job.fails(panel.name, metric=panel.metric)
         lines: list[Artist] = []
         if any(len(bottom.lines) > len(bottom.get_xticks()) for bottom in bottoms) or panel is TIME:
-            words = "10 and 15 %, as the paper counts" if panel is TIME else "published error"
+            words = "10 and 15 %: the paper's limits" if panel is TIME else "published error"
             lines = [Line2D([], [], color=job.palette["published"], label=words, **ERROR_LINE)]
-        job.legend(figure, handles_of(job, has_trained=bool(trained)), rows, lines, red=red)
+        job.legend(
+            figure, handles_of(job, {mode.is_trained for mode in modes}), rows, lines, red=red
+        )
         job.save(figure, panel.name, rows)
 
 
@@ -214,15 +216,16 @@ def _dot(colour: str, *, is_trained: bool) -> style.Look:
     }
 
 
-def handles_of(job: Job, *, has_trained: bool) -> list[Artist]:
-    """Return the entries of the legend."""
+def handles_of(job: Job, trained: Collection[bool]) -> list[Artist]:
+    """Return the entries of the legend; `trained`: whether modes have trained the model, or not."""
     grey, pale = job.palette["missing"], style.pale(job.palette["missing"])
     observed = "simulated" if job.backend == TWIN else "measured"
-    trained = "the same, of a mode that trained it (hollow below): no test"
-    entries: list[Artist] = [
-        Patch(facecolor=grey, label=observed),
-        Patch(facecolor=pale, edgecolor="white", label="predicted by the paper's model"),
-    ]
-    if has_trained:
-        entries.append(Patch(facecolor=pale, edgecolor="white", hatch=HATCH, label=trained))
+    predicted = "predicted by the paper's model"
+    entries: list[Artist] = [Patch(facecolor=grey, label=observed)]
+    if trained != {True}:
+        entries.append(Patch(facecolor=pale, edgecolor="white", label=predicted))
+        predicted = "the same"
+    if True in trained:
+        words = f"{predicted} for a mode it was trained on (hollow dot): no test"
+        entries.append(Patch(facecolor=pale, edgecolor="white", hatch=HATCH, label=words))
     return entries

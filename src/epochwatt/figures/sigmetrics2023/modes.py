@@ -9,7 +9,6 @@ from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.runs import RunData
 
 STRONGEST = ("max", "MAXN")
-PALE_NOTE = "; g: MAXN; pale: of LeNet-5 alone, not in the front"
 
 Modes = dict[str, Sequence[str]]  # network -> power modes that the paper compares
 
@@ -41,13 +40,11 @@ def outside(job: Job, bars: Sequence[Bar]) -> frozenset[str]:
     return frozenset({bar.tick for bar in bars} & named) - frozenset(compared[factors["model"]])
 
 
-def outside_label(modes: Iterable[str], job: Job) -> str:
-    """Describe pale modes: first to last, and the networks that the paper compares them for."""
-    ordered = sorted(modes)
-    compared: Modes = load_terms(Path(job.published).parents[1]).sets["MODES"]
-    models = [job.title(model) for model, named in compared.items() if set(ordered) <= set(named)]
-    which = f"{ordered[0]} to {ordered[-1]}" if len(ordered) > 1 else ordered[0]
-    return f"{which}: {' and '.join(models) or 'others'} alone, our reading of 5.6.6"
+def remark_pale(job: Job, panel: str, modes: Iterable[str]) -> None:
+    """Say below a panel and in its caption why modes are pale; nothing where none is."""
+    if pale := ranges(modes):
+        job.remark(panel, f"Pale {pale}: in no front, section 5.6.6 has them of LeNet-5 alone.")
+        job.drawn[panel].note += "; g: MAXN; pale: in the paper for LeNet-5 alone"
 
 
 def ranges(modes: Iterable[str]) -> str:

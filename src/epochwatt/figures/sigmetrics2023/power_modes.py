@@ -26,10 +26,9 @@ from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.names import Names, Place, on_page
 from epochwatt.figures.common.published import DASHES, METRICS, SIGNS, Plotted, Related, halo
 from epochwatt.figures.common.runs import mode_setting
-from epochwatt.figures.sigmetrics2023.modes import PALE_NOTE, groups_of, outside, ranges
+from epochwatt.figures.sigmetrics2023.modes import groups_of, outside, ranges, remark_pale
 from epochwatt.published.numbers import SPREADS
 
-OUTSIDE = "section 5.6.6 has them of LeNet-5 alone"  # of pale points
 SOLID, TRIANGLE, HOLLOW, LINE = ("o", True), ("^", True), ("s", False), ("x", False)
 UNKNOWN = ("*", False)  # of a run whose records are gone
 SIGNS_OF = {SOLID: "●", TRIANGLE: "▲", HOLLOW: "□", LINE: "✕"}
@@ -104,7 +103,9 @@ def draw(job: Job, x: str, marker_by: str = "", change: Sequence[str] = ()) -> N
         entries = _entries(clouds, markers, marker_by, job)
         if any(arrows):
             look = {"color": "black", "linewidth": 0.8, "marker": ">", "markersize": 3.5}
-            entries.append(Line2D([], [], label=f"{' to '.join(change)}, as in the text", **look))
+            entries.append(
+                Line2D([], [], label=f"{' to '.join(change)}: the paper's example", **look)
+            )
         red = any(r.ink != job.palette["published"] for p in points for r in (p.x, p.e2e))
         job.legend(figure, entries, spreads, change="", red=red)
         style.lay_out(figure)  # from here on the axes are as they will be
@@ -251,9 +252,7 @@ def draw_spread(cloud: Cloud, x: str, field: Axes, job: Job) -> list[Related]:
 def _remark(job: Job, clouds: Sequence[Cloud]) -> None:
     """Say in the caption which modes are pale, and what is missing."""
     job.remark(job.figure, "Letters are power modes; each field has its own scales.")
-    if pale := {mode for cloud in clouds for mode in cloud.outside}:
-        job.remark(job.figure, f"Pale {ranges(pale)}: left out of the front, {OUTSIDE}.")
-        job.drawn[job.figure].note += PALE_NOTE
+    remark_pale(job, job.figure, {mode for cloud in clouds for mode in cloud.outside})
     missing = [
         f"{cloud.label}, {point.mode} ({point.x.row['missing'] or point.e2e.row['missing']})"
         for cloud in clouds
@@ -279,10 +278,19 @@ def _entries(
     if any(point.x.mark and point.e2e.mark for point in points):
         entries.append(Line2D([], [], label="published", **_cross(black, is_seen=True)))
     alone = [
-        row for p in points for row in (p.x, p.e2e) if row.mark and not (p.x.mark and p.e2e.mark)
+        (row, other)
+        for p in points
+        for row, other in ((p.x, p.e2e), (p.e2e, p.x))
+        if row.mark and not other.mark
     ]
-    names = dict.fromkeys(columns.label(row.row["quantity"]) for row in alone)
-    labels = [f"published {name} alone" for name in names]
+    modes_of: dict[tuple[str, str], set[str]] = {}  # printed quantity, the other -> modes
+    for row, other in alone:
+        names = style.label_of(row.row["quantity"]), style.label_of(other.row["quantity"])
+        modes_of.setdefault(names, set()).add(row.row["power_mode"])
+    labels = [
+        f"published {name} of {ranges(modes)}, {lacking} not printed"
+        for (name, lacking), modes in modes_of.items()
+    ]
     return entries + [Line2D([], [], color=black, linewidth=1.0, label=each) for each in labels]
 
 

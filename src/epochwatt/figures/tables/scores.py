@@ -1,5 +1,6 @@
 """Show all prediction methods side by side: scores.html, with the paper's counts, methods.svg."""
 
+import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from matplotlib.axes import Axes
 from epochwatt.figures.common import style
 from epochwatt.figures.frames import numbers, read_texts, records
 from epochwatt.prediction.names import EVERY, REFERENCE, TARGETS
+from epochwatt.prediction.registry import load_method, references
+from epochwatt.study.devices import Devices
 from epochwatt.templates import render
 from epochwatt.text import counted, label, origin
 
@@ -18,7 +21,8 @@ TRUE = "True"
 STYLE = "config/paper.mplstyle"
 DRAWING_TITLE = "Errors of methods that learn from the same four modes: median to 90th percentile"
 TITLES = dict(zip(TARGETS, ("time", "power", "energy"), strict=True))
-WIDTH_IN, HEAD_IN, ROW_IN = 7.0, 1.3, 0.22
+WIDTH_IN, HEAD_IN, ROW_IN = 7.0, 1.3, 0.26
+NAME_LETTERS = 28  # of a line of a method's name
 OURS, REFERENCES = "#0072B2", "#D55E00"  # colour of a method, and of the one compared with
 
 Row = Mapping[str, str]
@@ -114,10 +118,15 @@ def draw_scores(folder: str, backend: str) -> None:
         "width_in": WIDTH_IN,
         "height_in": HEAD_IN + max(len(groups), 1) * (0.5 + ROW_IN * len(methods)),
     }
-    note = f"{origin([backend])} {', '.join(rows.device.unique()) or 'no run'}"
+    devices = Devices(Path())
+    there = devices.names()
+    boards = [devices.get(d, "").title if d in there else d for d in rows.device.unique()]
+    note = f"{origin([backend])} {', '.join(boards) or 'no run'}"
     if rows.by_construction.eq(TRUE).any():
         note += "; hollow: almost right by construction"
     note += "; orange: the paper's; no dot: the method does not predict it"
+    known = references()  # others are of tables that a user's own configuration made
+    titles = [load_method(name).title if name in known else name for name in methods]
     with style.panel(STYLE, settings, note) as (figure, axes):
         axes.remove()
         facets = figure.subplots(max(len(groups), 1), len(TARGETS), sharey=True, squeeze=False)
@@ -126,6 +135,8 @@ def draw_scores(folder: str, backend: str) -> None:
                 shown = rows[rows.board_group.eq(group) & rows.target.eq(target)]
                 _draw_errors(facet, shown, methods)
                 facet.set_xlabel(f"error of {TITLES[target]} (%)")
+            names = [textwrap.fill(title, NAME_LETTERS) for title in titles]
+            row_of_facets[0].set_yticks(range(len(names)), names)
         style.save(figure, f"{folder}/methods", records(rows))
 
 
@@ -139,6 +150,5 @@ def _draw_errors(axes: Axes, rows: pd.DataFrame, methods: list[str]) -> None:
         axes.plot([median], [y], "o", color=colour, markerfacecolor=fill, markersize=5)
     style.set_log(axes, "x")
     style.label_log(axes.xaxis, 1, 3)
-    axes.set_yticks(range(len(methods)), methods)
     axes.set_ylim(len(methods) - 0.5, -0.5)
     axes.grid(visible=True, axis="x")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from epochwatt.board.device.kinds import KINDS
 from epochwatt.columns import TWIN, Factors
 from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.open_data.read import find_tables
@@ -141,12 +142,16 @@ def _board(request: Request, root: Path, say: Callable[[str], None]) -> Bench:
         **({"instance": instance} if instance else {}),
         **({"storage": request.storage} if request.storage is not None else {}),
     }
+    kind = KINDS.get(device.board)
+    grid: dict[str, object] = {"name": "all"}
+    if kind is not None and "emc" in kind.seen_only:  # the memory clock is left as it is
+        grid = {"parts": {"emc_mhz": []}}
     entry = {  # the sweep of all modes, as config/sweeps.yaml would have it
         "title": f"{request.model} in modes that epochwatt profile chose",
         "backend": backend,
         "device": name,
         "workload": workload,
-        "grid": {"name": "all"},
+        "grid": grid,
     }
     first = {"backend": backend, "device": name, "instance": "first", "storage": "first"}
     limit = "" if request.max_power_w is None else f"-{request.max_power_w:g}w"

@@ -31,6 +31,7 @@
     if (value === null || value === undefined || value === "") return "–";
     if (name === "kind") return SHORT[value] ?? value;
     if (name === "device" || name === "model") return data.titles[value] ?? value;
+    if (value === "asis") return "as is"; // a mode: as the machine was found
     return String(value);
   };
   // four figures, as `epochwatt compare` prints; a large number in full
@@ -40,7 +41,7 @@
   };
   const quantity = (name, value) => number(value) + (value === null || !unit(name) ? "" : ` ${unit(name)}`);
   const phrase = (name, value) => (name in data.settings
-    ? data.settings[name].replace("{}", value).replace(/^1 (worker|torch thread|epoch)s/, "1 $1")
+    ? data.settings[name].replace("{}", titled(name, value)).replace(/^1 (worker|torch thread|epoch)s/, "1 $1")
     : `${word(name)} ${titled(name, value)}`);
 
   // -- numbers: as analysis/pareto.py and analysis/compare.py -----------------------------------

@@ -1,9 +1,13 @@
 """A fake board for tests: keep it running, break it, read its settings and its energy."""
 
+import functools
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
+import uuid
 from contextlib import contextmanager
 
 from epochwatt.board.device.jetson import JetsonBoard
@@ -24,9 +28,18 @@ _SETTINGS = (
 )
 
 
+@functools.cache
+def delivered(kind):
+    """Return the folder of a board that was started once; the others of its kind are copies."""
+    return board.make_board(tempfile.mkdtemp(prefix=kind), kind).root
+
+
 def make_board(folder, kind):
-    """Make a board in an empty or new folder, and start it in its default mode."""
-    return FakeBoard(board.make_board(folder, kind).root)
+    """Make a board in a new folder, started in its default mode."""
+    shutil.copytree(delivered(kind), folder, symlinks=True)
+    made = FakeBoard(folder)
+    made.files.write("proc/sys/kernel/random/boot_id", uuid.uuid4())
+    return made
 
 
 def settings_of(root, kind="agx_xavier", **changes):

@@ -35,3 +35,17 @@ def test_counters_of_soctherm_and_alarms_of_the_sensor_count(write):
     write("hwmon/hwmon1", name="ina3221", curr1_crit_alarm=1, curr1_max_alarm=0, curr2_max_alarm=1)
     root = write("hwmon/hwmon0", name="another", curr1_crit_alarm=1, oc1_event_cnt=9)
     assert over_current(root) == Alarm(events=52, active=2)
+
+
+def test_an_agx_thor_that_is_too_hot_and_one_that_is_not(write):
+    """SOURCE: cooling devices, their highest states and those at 109 degrees: ThorFAN (MIT)."""
+    states = {"cpu-throttle-alert": 0, "gpu-throttle-alert": 1, "devfreq-gpu-gpc-0": 18}
+    states |= {"soc012-throttle-alert": 0, "cpufreq-cpu12": 0, "devfreq-gpu-nvd-0": 0}
+    for n, kind in enumerate(["pwm-fan", "hot-surface-alert"]):
+        root = write(f"thermal/cooling_device{n}", type=kind, cur_state=1)
+    for n, (kind, state) in enumerate(states.items(), 2):
+        write(f"thermal/cooling_device{n}", type=kind, cur_state=state)
+    assert throttling(root) == Alarm(events=0, active=2)
+    for n in range(2, 2 + len(states)):
+        write(f"thermal/cooling_device{n}", cur_state=0)
+    assert throttling(root) == Alarm(events=0, active=0)

@@ -88,7 +88,9 @@ def test_read_clocks(board):
     board.write(GPU + "/min_freq", "")
     assert board_files.read_clocks(root) == {
         "cores_online": [0, 1],
+        "cpu_shown_khz": {"0": 1190400, "1": 1190400},
         "cpu_khz": {"0": 1190400, "1": 1189000},
+        "cpu_shown_after_khz": {"0": 1190400, "1": 1190400},
         "cpu_min_khz": {"0": 1190400, "1": 1190400},
         "cpu_max_khz": {"0": 1190400, "1": 1190400},
         "gpu_hz": 318750000,

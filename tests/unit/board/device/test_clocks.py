@@ -75,3 +75,29 @@ def test_with_dvfs_on_the_limits_are_compared_and_not_the_clocks():
     assert found == {"cpu_mhz": 2265.6, "gpu_mhz": 1377}
     wanted = "cpu_mhz is 2265.6, wanted 1190.4; gpu_mhz is 1377, wanted 675.75"
     assert clocks.complaints(found, WANTED) == wanted
+
+
+@pytest.mark.parametrize(
+    ("measured", "before", "after", "held_back"),
+    [
+        (649000, 2601000, 2601000, True),  # NVIDIA forum topic 361188: an AGX Thor
+        (242000, 972000, 972000, True),  # there, idle
+        (2599000, 2601000, 2601000, False),
+        (972000, 972000, 2601000, False),  # the governor went up meanwhile
+        (2601000, None, None, False),  # cpufreq shows nothing
+    ],
+)
+def test_cpus_that_run_far_below_what_cpufreq_shows_are_held_back(
+    measured, before, after, held_back
+):
+    shown = {"cpu_shown_khz": {"0": before}, "cpu_shown_after_khz": {"0": after}}
+    found = clocks.summary(read(cpu_khz={"0": measured}, **shown))
+    assert found["held_back"] == held_back
+    assert not clocks.summary(read(cpu_khz={"0": measured}))["held_back"]  # an older helper
+
+
+def test_a_gpu_that_is_off_will_run_at_its_lower_limit_at_least():
+    asleep = read(gpu_hz=0)
+    assert clocks.compare(asleep, WANTED, "off", 2133.0) == ({}, [])
+    lower = {**asleep, "gpu_min_hz": 114750000}
+    assert clocks.compare(lower, WANTED, "off", 2133.0)[0] == {"gpu_mhz": 114.75}

@@ -38,7 +38,7 @@ RELEASE = (
             "7.2",
         ),
         ("# R39 (release), REVISION: 2.1, GCID: 46758480, BOARD: generic", "39.2.1", "7.2.1"),
-        ("# R40 (release), REVISION: 0.0", "40.0.0", "7.2.1 or later"),
+        ("# R40 (release), REVISION: 0.0", "40.0.0", "7.2.2 or later"),
         ("# R28 (release), REVISION: 2.1, GCID: 1, BOARD: t186ref", "28.2.1", ""),
         ("# KERNEL_VARIANT: oot\n# R36 (release), REVISION: 3.0, BOARD: x", "36.3.0", "6.0"),
         ("", "", ""),

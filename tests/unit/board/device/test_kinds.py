@@ -1,22 +1,13 @@
 """The table of board kinds: complete, consistent, and read by everything else."""
 
-import re
-
 import pytest
 
-from epochwatt.board.device.board_files import conf_text, gpu_share, parse_conf, strongest
+from epochwatt.board.device.board_files import conf_text, parse_conf, strongest
 from epochwatt.board.device.kinds import KINDS, POWER_PARTS
 from epochwatt.board.device.stock_modes import stock_conf
 
 RELEASES = [(kind, release) for kind in KINDS.values() for release in kind.releases]
 IDS = [f"{kind.name}-{release.l4t}" for kind, release in RELEASES]
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_kind_has_its_name_and_finds_only_itself(kind):
-    assert KINDS[kind.name] is kind
-    words = " ".join([*kind.compatible, kind.model]).lower()
-    assert [k.name for k in KINDS.values() if re.search(k.pattern, words)] == [kind.name]
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -37,15 +28,3 @@ def test_stock_modes_are_a_configuration_that_can_be_read(kind, release):
     assert conf.default_id in [mode.id for mode in conf.modes]
     assert strongest(conf).name
     assert all(mode.cores <= kind.cores for mode in release.modes)
-
-
-def test_share_of_the_gpu_is_not_known_where_neither_parts_nor_mask_are():
-    kind = KINDS["orin_nano"]
-    conf = stock_conf(kind, kind.releases[0])
-    bare = [
-        mode._replace(settings=[s for s in mode.settings if s[1] != "TPC_PG_MASK"])
-        for mode in conf.modes
-    ]
-    assert gpu_share(conf, conf.modes[1], kind.name) is None
-    assert gpu_share(conf._replace(modes=bare), bare[1], kind.name) is None
-    assert gpu_share(conf._replace(modes=bare), bare[1], "nano") == 1.0

@@ -53,14 +53,6 @@ def test_want_of_memory_is_blamed_for_a_kill_where_the_kernel_counted_one(
     assert cause in remedies.of_signal(signal.SIGKILL, oom_kills=before).cause
 
 
-@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGKILL])
-def test_every_deadly_signal_has_a_remedy(number):
-    remedy = remedies.of_status(-number)
-    assert remedy.cause
-    assert remedy.do
-    assert remedy.line == number.name
-
-
 def test_a_job_that_is_killed_says_why_and_keeps_its_status(tmp_path):
     """As the rules that measure have it."""
     log = tmp_path / "log"

@@ -107,16 +107,15 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize("case", WORDS)
-def test_what_nvpmodel_says_is_shown_with_what_follows(make_real, case):
-    words, remedy = WORDS[case]
+def test_what_nvpmodel_says_is_shown_with_what_follows(make_real):
     fake, board = make_real("orin_nano-jp6.2")
-    (fake.root / NVPMODEL).write_text(
-        "#!/bin/sh\n# epochwatt stand-in\n"
-        "[ $1 = -q ] && { echo 'NV Power Mode: 25W'; echo 1; exit 0; }\n"
-        f"cat >&2 <<'END'\n{words}\nEND\nexit 255\n"
-    )
-    with pytest.raises(BoardError if remedy else RebootNeeded) as caught:
-        board.apply({"nvpmodel": "15W"}, "on")
-    assert all(line in str(caught.value) for line in words.splitlines())
-    assert (remedy or "sudo nvpmodel -m ") in str(caught.value)
+    for words, remedy in WORDS.values():
+        (fake.root / NVPMODEL).write_text(
+            "#!/bin/sh\n# epochwatt stand-in\n"
+            "[ $1 = -q ] && { echo 'NV Power Mode: 25W'; echo 1; exit 0; }\n"
+            f"cat >&2 <<'END'\n{words}\nEND\nexit 255\n"
+        )
+        with pytest.raises(BoardError if remedy else RebootNeeded) as caught:
+            board.apply({"nvpmodel": "15W"}, "on")
+        assert all(line in str(caught.value) for line in words.splitlines())
+        assert (remedy or "sudo nvpmodel -m ") in str(caught.value)

@@ -269,6 +269,10 @@ def test_checksums_are_those_of_sha256sum_and_a_measurement_from_before_them_is_
     Path(folder.epoch_path(0), "SHA256SUMS").unlink()
     assert folder.verify(0).meta["loss"] == 2.25
     assert folder.checkpoint_fault(0) == ""
+    content = array_of(folder, 0).read_bytes()
+    array_of(folder, 0).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(RecordError, match="was altered"):
+        folder.read(0)
 
 
 @pytest.mark.parametrize("damaged", [True, False])

@@ -4,6 +4,8 @@ import math
 
 import pytest
 
+from epochwatt.board.device import board_files
+from epochwatt.board.telemetry import nvml
 from epochwatt.board.telemetry.board import BoardSource
 
 
@@ -71,3 +73,16 @@ def test_temperatures_by_zone(root, open_source):
     assert "temp_pmic_c" not in found
     root.write("sys/class/thermal/thermal_zone2/temp", "39000\n")  # its unit was switched on
     assert row(source)["temp_cv0_c"] == 39.0
+
+
+def test_thors_gpu_has_no_file_of_its_load_so_nvml_is_asked(root, open_source, monkeypatch):
+    """Of a board in a folder it would be this machine's GPU."""
+    gpu = root.write("sys/class/devfreq/gpu-gpc-0/cur_freq", "1386000000\n").parent
+    monkeypatch.setattr(nvml, "open_load", lambda: lambda: 98.0)
+    assert math.isnan(row(open_source())["gpu_util_pct"])
+    monkeypatch.setattr(board_files, "find_gpu", lambda root: str(gpu))
+    source = BoardSource("/")
+    found = row(source)
+    assert (found["gpu_mhz"], found["gpu_util_pct"]) == (1386.0, 98.0)
+    assert source.settings()["files"]["gpu_util_pct"] == "NVML"
+    source.close()

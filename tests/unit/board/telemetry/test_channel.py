@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.board.telemetry.channel import Schedule, Tally, together
+from epochwatt.board.telemetry.channel import Schedule, Tally
 
 seeds = st.integers(0, 2**32)
 periods = st.floats(0.01, 10.0)
@@ -42,10 +42,6 @@ def test_slower_schedule_goes_on_where_the_faster_ended(seed):
     schedule.slow_down(10)
     places = [(instant_s - 107.0) / 10 for instant_s in first(schedule, 20)]
     assert [int(place) for place in places] == list(range(20))
-
-
-def test_an_instant_of_the_others_is_taken_once():
-    assert together([0.1, 0.2, 1.5], [0.5, 2.5], 0.0, 1.0) == [0.5, 0.2, 1.5]
 
 
 def tally_of(values, step_s=0.5, total="power_w"):

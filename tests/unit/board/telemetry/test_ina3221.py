@@ -16,6 +16,7 @@ HWMON = "sys/bus/i2c/drivers/ina3221/{}/hwmon/hwmon{}/"
 CONVERSION_MS = [0.14, 0.204, 0.332, 0.588, 1.1, 2.116, 4.156, 8.244]
 AVERAGES = [1, 4, 16, 64, 128, 256, 512, 1024]
 NX = ["VDD_IN", "VDD_CPU_GPU_CV", "VDD_SOC"]
+INA238 = "sys/bus/i2c/drivers/ina238/2-0044/hwmon/hwmon{}/"
 
 
 def write_hwmon(root, address, rails, number=1, samples=1, interval_ms=7):
@@ -79,6 +80,34 @@ def test_agx_orin_does_not_count_a_rail_twice(open_orin, number):
     assert about["sensor"]["update_s"] == pytest.approx(0.053 / 16)  # a driver that counts them in
     assert about["sensor"]["step_w"]["rail_vin_sys_5v0_w"] == pytest.approx(0.1)
     assert (source.scope, source.total) == ("module", "power_module_w")
+
+
+@pytest.mark.parametrize("files", [{}, {"label": "VIN"}])  # Linux 6.8 shows no label
+def test_agx_thor_has_its_input_from_an_ina238_and_adds_nothing_to_it(root, files):
+    """SOURCE: the INA3221 of swsususu/ThorFAN docs (MIT); VIN as the forum's topic 366461."""
+    rails = [("VDD_GPU", 1000, 12040, 640), ("VDD_CPU_SOC_MSS", 1000, 12040, 960)]
+    rails.append(("VIN_SYS_5V0", 2000, 5088, 1740))
+    write_hwmon(root, "2-0040", rails, 5, 16, 53)
+    for name, value in {"power1_input": 34608000, "in1_input": 12018, **files}.items():
+        root.write(INA238.format(6) + name, f"{value}\n")
+    source = Ina3221Source(str(root), "agx_thor")
+    found = row(source)
+    assert found == {
+        "rail_vdd_gpu_w": pytest.approx(7.7056),
+        "rail_vdd_cpu_soc_mss_w": pytest.approx(11.5584),
+        "rail_vin_sys_5v0_w": pytest.approx(8.85312),
+        "rail_vin_w": 34.608,
+        "power_board_w": 34.608,
+    }
+    about = source.settings()
+    assert (source.scope, source.total) == ("board", "power_board_w")
+    assert about["power"] == "in{}_input x curr{}_input; power{}_input"
+    assert about["sensor"]["update_s"] == pytest.approx(0.0505, abs=1e-4)
+    assert about["sensor"]["step_w"] == {"rail_vin_w": None}  # its shunt is not shown
+    assert not about["sensor"]["is_centred"]
+    root.write(INA238.format(6) + "power1_input", "")
+    assert math.isnan(row(source)["power_board_w"])
+    source.close()
 
 
 @pytest.mark.parametrize("number", [errno.ENODATA, errno.EAGAIN, errno.EREMOTEIO])

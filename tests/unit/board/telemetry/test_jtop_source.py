@@ -65,6 +65,32 @@ class Client:
         self.closed = True
 
 
+class ThorClient(Client):
+    """A client of 7.2.2 on AGX Thor; 7.2.0 does not know an INA238, so VIN is missing.
+
+    SOURCE: what core/power.py of jetson_stats 7.2.2 returned for the files of our fake Thor;
+    its thor_gpu.py and memory.py.
+    """
+
+    def __init__(self, *without):
+        super().__init__()
+        mw = {"VDD_GPU": 5956, "VDD_CPU_SOC_MSS": 7148, "VIN_SYS_5V0": 6807}
+        self.power["rail"] = {label: rail(power) for label, power in mw.items()}
+        self.power["tot"] = {"power": sum(mw.values()), "avg": 1}
+        if "VIN" not in without:
+            self.power["tot"] = {**rail(25530), "name": "VIN"}
+        clocks = {"governor": "nvhost_podgov", "cur": 314000, "max": 1575000, "min": 54000}
+        self.gpu = {
+            "Thor": {
+                "type": "integrated",
+                "status": {"load": None, "railgate": None, "tpc_pg_mask": None, "3d_scaling": None},
+                "freq": {**clocks, "GPC": [314000, 314000, 314000]},
+                "power_control": "nvml",
+            }
+        }
+        self.memory = {"EMC": {"cur": 665600, "max": 4266000, "min": 204000, "val": 0}}
+
+
 class OldClient(Client):
     """A client of 3.1: power is a pair, labels lack a part, clocks and loads stand elsewhere."""
 
@@ -122,6 +148,18 @@ def test_rails_our_total_and_jtops(opened):
         "fan_pct": 20.0,
         "temp_cpu_c": 48.5,
     }
+
+
+def test_7_2_of_agx_thor(opened):
+    source = opened(ThorClient(), "agx_thor")
+    assert (source.scope, source.total) == ("board", "power_board_w")
+    values = row(source)
+    assert values["rail_vin_w"] == values["power_board_w"] == values["power_jtop_w"] == 25.53
+    assert (values["gpu_mhz"], values["emc_mhz"]) == (314.0, 665.6)
+    assert math.isnan(values["gpu_util_pct"])
+    without = opened(ThorClient("VIN"), "agx_thor")
+    assert without.total is None
+    assert "VIN" in without.settings()["no_total"]
 
 
 def test_3_1_of_a_nano(opened):

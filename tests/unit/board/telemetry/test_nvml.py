@@ -1,10 +1,11 @@
 """An NVIDIA GPU through a stand-in for pynvml."""
 
+import math
 import sys
 
 import pytest
 
-from epochwatt.board.telemetry.nvml import NvmlSource, open_gpu
+from epochwatt.board.telemetry.nvml import NvmlSource, open_gpu, open_load
 
 
 def row(source):
@@ -105,3 +106,11 @@ def test_gpu_that_is_not_certain_is_refused_and_the_library_let_go(module):
     with pytest.raises(ValueError, match="NVML knows GPU-1"):
         open_gpu("bb")
     assert not module.is_open
+
+
+def test_load_of_a_gpu_that_tells_nothing_else(module):
+    read_pct = open_load()
+    assert read_pct() == 83.0
+    module.broken["nvmlDeviceGetUtilizationRates"] = module.NVMLError(3)
+    assert math.isnan(read_pct())
+    assert open_load() is None

@@ -71,7 +71,10 @@ def test_a_network_that_looks_at_numbers_is_refused():
 
 
 CASES = [
-    {"network": "squeezenet1_1", "batch_size": 8, "precision": "fp32", "optimiser": "adam"},
+    pytest.param(
+        {"network": "squeezenet1_1", "batch_size": 8, "precision": "fp32", "optimiser": "adam"},
+        marks=pytest.mark.thorough,
+    ),
     {"network": "resnet18", "batch_size": 4, "optimiser": "sgd", "checkpointing": True},
 ]
 

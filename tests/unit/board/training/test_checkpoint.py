@@ -82,6 +82,7 @@ def test_checkpoint_in_torchs_own_form_is_taken_up_where_torch_reads_it_safely(t
     assert torch.equal(trainer.step(made_up_minibatch(9)), other.step(made_up_minibatch(9)))
 
 
+@pytest.mark.thorough
 def test_state_of_torchs_own_optimiser_is_kept_to_the_bit(trainer, path, monkeypatch):
     """An older torch has no function of SGD: its own class has numbers for keys."""
     monkeypatch.setattr(optimisers, "sgd", None)

@@ -4,7 +4,6 @@ import os
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from epochwatt.board.training import data
@@ -24,14 +23,6 @@ def root(tmp_path, data_root):
 def damaged(root):
     """The folder of that copy."""
     return Path(root, "mnist-digits-x0.02")
-
-
-def test_data_set_is_opened_with_its_manifest(data_root, factors):
-    reader, manifest = data.open_dataset(data_root, factors)
-    assert len(reader) == manifest["n_samples"] == 36
-    image, label = reader.read(35)
-    assert (image.shape, image.dtype) == ((28, 28), np.uint8)
-    assert isinstance(label, int)
 
 
 @pytest.mark.parametrize("name", [IMAGES, LABELS])

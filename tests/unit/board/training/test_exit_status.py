@@ -45,7 +45,7 @@ def test_what_the_machine_refuses_is_a_message(number, num_workers, capsys):
     assert os.strerror(number) in said
 
 
-@pytest.mark.parametrize("num_workers", [0, 1])
+@pytest.mark.parametrize("num_workers", [pytest.param(0, marks=pytest.mark.thorough), 1])
 @pytest.mark.parametrize(
     "error",
     [

@@ -13,7 +13,6 @@ from epochwatt.datasets.make import make_dataset
 from epochwatt.errors import DataError
 
 SCALE = 0.0002  # 5 of 23,080
-ROWS = [landmarks.Row("7", "00cba0067c078490", 202), landmarks.Row("7", "00f928e383e1d121", 0)]
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +33,6 @@ def stored(tmp_path_factory, factors):
 def made(tmp_path, stored):
     """A copy of it that may be damaged."""
     return shutil.copytree(stored, tmp_path / stored.name)
-
-
-def test_map_comes_back():
-    content = landmarks.encode_map(ROWS)
-    assert content.startswith(b"user_id,image_id,class\n7,00cba0067c078490,202\n")
-    assert landmarks.decode_map(content, "map.csv") == ROWS
 
 
 @pytest.mark.parametrize(

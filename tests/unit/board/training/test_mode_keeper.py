@@ -66,12 +66,6 @@ def test_a_mode_that_the_board_lacks_is_told_and_the_fit_goes_on(board, mode):
     held.close()
 
 
-def test_a_machine_that_cannot_be_opened_is_told(board):
-    held = HeldMode(MODE, machine="fake_board:nothing")
-    held.close()
-    assert (held.is_set, held.is_alone, held.flags) == (False, False, ["mode_not_met"])
-
-
 def test_a_killed_process_gets_its_mode_put_back(board):
     before = board.snapshot()
     holder = subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True)

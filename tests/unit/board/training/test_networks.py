@@ -39,7 +39,12 @@ def test_number_of_parameters(model, expected):
     assert sum(parameter.numel() for parameter in network.parameters()) == expected
 
 
-@pytest.mark.parametrize("size", [(800, 600), (600, 800), (230, 90), (1500, 60), (60, 1500)])
+OTHERS = [(600, 800), (230, 90), (1500, 60), (60, 1500)]
+
+
+@pytest.mark.parametrize(
+    "size", [(800, 600), *(pytest.param(each, marks=pytest.mark.thorough) for each in OTHERS)]
+)
 def test_augmentation_is_torchvisions_to_the_bit(size):
     from torchvision import transforms as theirs
 

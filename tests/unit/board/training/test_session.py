@@ -97,7 +97,7 @@ def test_run_that_began_with_jtop_goes_on_with_it(
     assert asked == ["auto", goes_on, "sysfs"]
 
 
-@pytest.mark.parametrize("num_workers", [0, 2])
+@pytest.mark.parametrize("num_workers", [pytest.param(0, marks=pytest.mark.thorough), 2])
 def test_losses_are_bit_identical_however_the_epochs_are_split(
     folder, tmp_path, session, replace_transform, num_workers
 ):

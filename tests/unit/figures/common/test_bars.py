@@ -4,20 +4,12 @@ import matplotlib.pyplot as plt
 import pytest
 
 from epochwatt.figures.common.bars import (
-    SETUP,
     THIN,
-    Bracket,
-    draw_brackets,
-    draw_missing,
     draw_stacks,
     grouped,
-    label_axes,
     legend,
-    of_epochs,
-    x_of,
 )
 from epochwatt.figures.common.published import Mark
-from epochwatt.figures.common.runs import read_runs
 
 HOST = {"backend": "host", "device": "host"}
 
@@ -53,26 +45,6 @@ def printed(monkeypatch):
     return tell
 
 
-def test_groups_are_in_order_and_name_what_differs_between_them(bars, made_up, gone):
-    def groups(*runs, **changes):
-        return [bar.group for bar in bars(*(made_up(**run) for run in runs), **changes)[0]]
-
-    found, _ = bars(*(made_up(num_workers=workers) for workers in (8, 0, 16, 2)))
-    assert [bar.tick for bar in found] == ["0", "2", "8", "16"]
-    assert {bar.group for bar in found} == {"LeNet-5"}
-    assert groups({}, {"device": "nano", "batch_size": 32}) == [
-        *("LeNet-5\nAGX Xavier\nbatch 16", "LeNet-5\nnano\nbatch 32")
-    ]
-    assert groups({"seed": 0}, {"seed": 1}, {"model": "resnet", "seed": 2}) == [
-        *("LeNet-5\nseed 0", "LeNet-5\nseed 1", "resnet")
-    ]
-    eight = [gone(dataset_scale=8, num_workers=2)]  # a whole number, as of an excluded run
-    assert set(groups({"dataset_scale": 8}, {"dataset_scale": 1}, missing=eight)) == {
-        *("LeNet-5\ndataset scale 1", "LeNet-5\ndataset scale 8")
-    }
-    assert groups({"imported": "scripts-2023"}) == ["LeNet-5\nimported"]
-
-
 def test_runs_keep_the_papers_order_where_one_is_missing(job_of, made_up, gone):
     there = [made_up(device=d, model=m) for d, m in (("nano", "lenet"), ("agx", "resnet"))]
     missing = [gone(device="nx"), gone(device="agx", model="lenet"), gone(device="other")]
@@ -82,13 +54,6 @@ def test_runs_keep_the_papers_order_where_one_is_missing(job_of, made_up, gone):
         *(("agx", "lenet"), ("agx", "resnet"), ("nx", "lenet"), ("nano", "lenet")),
         ("other", "lenet"),
     ]
-
-
-def test_runs_are_counted_by_the_epochs_that_are_drawn(made_up):
-    runs = read_runs([made_up(*[{}] * 9, setup=of) for of in (SETUP, "own")], [])
-    assert [len(run.epochs) for run in of_epochs(runs)] == [6, 9]
-    assert [len(run.epochs) for run in of_epochs(runs, "1+")] == [5, 8]
-    assert [[row["epoch"] for row in run.epochs] for run in of_epochs(runs, "0")] == [[0], [0]]
 
 
 def test_stack_is_as_high_as_the_epoch_and_simulated_runs_have_no_whiskers(bars, made_up, axes):
@@ -134,63 +99,5 @@ def test_a_published_compute_time_is_a_bar_of_its_own_at_its_value_beside_the_st
     assert words == ["stall", "compute", "overhead", "published compute, from 0"]
 
 
-@pytest.mark.parametrize(
-    ("stall_s", "qualifier", "has_line"),
-    [(1.5, "exact", True), (0.1, "exact", False), (0.1, "less_than", True)],
-)
-def test_no_line_hides_a_low_stall_and_bounds_are_arrows(
-    bars, made_up, axes, printed, stall_s, qualifier, has_line
-):
-    printed(stall_s=Mark(0.2, None, "id", qualifier, seen_by_fit=True))
-    found, job = bars(made_up({}, {"wait_s": stall_s, "copy_s": 0.0}))
-    draw_stacks(found, axes, job, "1+")
-    lines = [line for line in axes.lines if len(line.get_xdata()) > 1]
-    assert [list(line.get_ydata()) for line in lines] == [[0.2, 0.2]] * has_line
-    markers = [line.get_marker() for line in axes.lines if len(line.get_xdata()) == 1]
-    assert markers == ["v" if qualifier == "less_than" else "s"]
-
-
 def words(axes):
     return [text.get_text() for text in axes.texts]
-
-
-def test_missing_bars_say_why_once_where_they_stand_together(bars, made_up, gone, axes):
-    missing = [gone("out of memory", num_workers=8), gone("it wants another board " * 3)]
-    found, job = bars(made_up(num_workers=0), missing=missing)
-    rows = [row.cells() for row in draw_stacks(found, axes, job, "1+")]
-    assert {row["missing"] for row in rows} == {"", "out of memory", missing[1]["reason"]}
-    assert sorted(words(axes)) == [
-        *("missing: it wants another board i…", "missing: out of memory")
-    ]
-    axes.clear()
-    draw_missing([(0.2, "a"), (-0.2, "a"), (1.0, ""), (1.8, "a"), (2.0, "b")], axes, "black")
-    assert words(axes) == ["missing: a", "missing: a", "missing: b"]
-    assert [text.xy[0] for text in axes.texts] == [0.0, 1.8, 2.0]
-    axes.clear()
-    draw_missing([(x, f"reason {x // 2}") for x in range(18)], axes, "black")
-    assert words(axes)[0].split("\n") == [
-        *("missing: reason 0", "missing: reason 1", "missing: reason 2"),
-        "and other reasons: see the CSV",
-    ]
-
-
-def test_ticks_stand_below_bars_and_groups_below_ticks(bars, made_up, axes):
-    found, _ = bars(*(made_up(num_workers=n, batch_size=b) for b in (16, 32) for n in (0, 2)))
-    assert x_of(found).tolist() == [0.0, 1.0, 3.0, 4.0]
-    label_axes(found, axes, "loader workers")
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "2", "0", "2"]
-    below = axes.child_axes[0]
-    assert [t.get_text() for t in below.get_xticklabels()] == [
-        *("LeNet-5\nbatch 16", "LeNet-5\nbatch 32")
-    ]
-    assert below.get_xlabel() == "loader workers"
-
-
-def test_brackets_that_would_lie_on_one_another_stand_one_above_the_other():
-    figure, axes = plt.subplots(layout="constrained")
-    axes.set_xlim(-0.5, 5.5)
-    ends = ((0, 1), (3, 4), (0, 4))
-    draw_brackets([(axes, [Bracket(a, b, [f"{a} to {b}"], "black") for a, b in ends])])
-    heights = {text.get_text(): text.get_position()[1] for text in axes.texts}
-    assert heights["0 to 1"] == heights["3 to 4"] < heights["0 to 4"]
-    plt.close(figure)

@@ -81,32 +81,6 @@ def test_data_are_the_cells_of_the_csv_and_parts_of_an_epoch_a_stack(spec_of):
     assert n_marks(spec, "bar") == 6  # without their sum
 
 
-def test_title_says_whether_it_was_measured_and_in_red_what_does_not_hold(spec_of):
-    title = spec_of(*stack())["title"]
-    assert title["subtitle"] == "simulated, not measured"
-    assert "subtitleColor" not in title
-    assert spec_of(*stack(), backend="host")["title"]["subtitle"] == "measured, host"
-    assert "not measured" in spec_of(*stack(), backend="fake")["title"]["subtitle"]
-    title = spec_of(*stack(), verdict="1 of 2")["title"]
-    assert title["subtitle"] == ["simulated, not measured", "1 of 2"]
-    assert title["subtitleColor"] == PALETTE["warning"]
-
-
-def test_factors_that_differ_and_units_make_small_multiples(spec_of):
-    places = itertools.product(("agx", "nx"), "012")
-    rows = [line for d, w in places for line in stack(device=d, num_workers=w)]
-    spec = spec_of(*rows)
-    assert spec["facet"]["sort"] == ["AGX Xavier", "nx"]
-    assert n_marks(spec, "bar") == 18
-    boards = (("agx", "g"), ("nx", "15W"))  # a factor that follows from another is none of its own
-    follow = [row(device=d, power_mode=m, quantity="e2e_s", value="1") for d, m in boards]
-    assert "facet" not in spec_of(*follow)
-    values = {"e2e_s": "4", "predicted_e2e_s": "5", "mape_pct": "20"}
-    units = itertools.product("ab", values.items())
-    mixed = [row(power_mode=mode, quantity=name, value=value) for mode, (name, value) in units]
-    assert spec_of(*mixed)["facet"]["sort"] == ["epoch time (s)", "mean error (%)"]
-
-
 def test_published_numbers_are_marks_ranges_rods_and_what_is_missing_a_cross(spec_of):
     spec = spec_of(
         row(quantity="stall_s", value="1", published="1.5", seen_by_fit="True"),
@@ -124,51 +98,6 @@ def test_published_numbers_are_marks_ranges_rods_and_what_is_missing_a_cross(spe
     assert {cell["shape"] for cell in cells(spec)} == {"diamond", "triangle-down"}
     ends = spec_of(row(quantity="stall_s", value="1", published="1", published_hi="2"))
     assert n_marks(ends, "rule mark") == 1
-
-
-def test_idle_states_are_told_in_words_and_bounds_are_no_published_heights(spec_of):
-    bound = {"published": "4", "published_qualifier": "less_than", "seen_by_fit": "True"}
-    plain = {"quantity": "idle_power_w", "value": "3.0", "model": ""}
-    spec = spec_of(row(**plain, state="i"), row(**plain, state="iv", **bound))
-    assert spec["title"]["subtitle"].endswith("; black arrows: published bounds")
-    assert all(words in drawn(spec) for words in ("(i) metrics logged", "(iv) asleep"))
-
-
-def test_relations_between_runs_are_listed_and_not_drawn(spec_of):
-    relation = {"quantity": "stall_s A/B", "value": "2.1", "published": "2.5"}
-    spec = spec_of(row(quantity="stall_s", value="1"), {**relation, "is_relation": "True"})
-    assert spec["usermeta"]["relations"] == [{**relation, "is_relation": "True"}]
-    assert "facet" not in spec
-    assert n_marks(spec, "point") == 0
-
-
-def test_a_plane_has_a_point_for_each_run_and_the_front(spec_of):
-    rows = [
-        row(run=f"r{mode}", power_mode=mode, on_front=front, quantity=name, value=value)
-        for mode, front, values in (("a", "True", "12"), ("b", "True", "21"), ("c", "False", "33"))
-        for name, value in zip(("energy_paper_wh", "e2e_s"), values, strict=True)
-    ]
-    rows[1] |= {"published": "2.5"}
-    spec = spec_of(*rows)
-    assert n_marks(spec, "point") == 4  # with the published time, at our energy
-    (published,) = [cell for cell in cells(spec) if cell["mark_e2e_s"]]
-    assert (published["mark_energy_paper_wh"], published["mark_e2e_s"]) == ("1", "2.5")
-
-
-@pytest.mark.parametrize("over", ["t_s", "minibatch"])
-def test_time_makes_lines_with_their_range(spec_of, over):
-    same = {"quantity": "read_iops", "low": "0", "high": "9"}
-    rows = [row(epoch=str(n // 3), value=str(n), **{over: str(n)}, **same) for n in range(6)]
-    spec = spec_of(*rows, row(epoch="0", quantity="read_iops", value="", published="5"))
-    assert (n_marks(spec, "line mark"), n_marks(spec, "rule mark")) == (2, 1)
-
-
-def test_epochs_make_a_strip_for_each_unit_and_no_number_a_sentence(spec_of):
-    units = itertools.product(("d1", "d2"), range(4))
-    strips = [row(instance=u, epoch=str(n), quantity="e2e_s", value=str(n)) for u, n in units]
-    spec = spec_of(*strips)
-    assert (n_marks(spec, "tick"), n_marks(spec, "point")) == (8, 2)  # points are medians
-    assert "no numbers" in drawn(spec_of({"note": "nothing"}))
 
 
 @pytest.mark.thorough

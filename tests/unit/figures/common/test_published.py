@@ -8,7 +8,6 @@ from epochwatt.figures.common.published import (
     Mark,
     Plotted,
     draw_mark,
-    handles,
     here_of,
     idle_mark,
     mark,
@@ -90,38 +89,6 @@ def test_mark_is_filled_where_seen_and_an_arrow_where_a_bound(quantity, about, d
     draw_mark(axes, 1.0, Plotted({"quantity": "e2e_s", "value": 1.0}, None, ""))
     assert len(axes.lines) == len(drawn)
     plt.close(figure)
-
-
-def test_mark_over_a_bar_is_a_line_of_its_width_dashed_where_not_seen_and_a_marker_beside_it():
-    figure, axes = plt.subplots()
-    draw_mark(axes, 2.0, plotted(), width=0.6)
-    line, marker = axes.lines
-    assert list(line.get_xdata()) == pytest.approx([1.7, 2.3])
-    assert set(line.get_ydata()) == {10.0} == set(marker.get_ydata())
-    right = axes.transData.transform((2.3, 10.0))[0]
-    assert marker.get_transform().transform((2.3, 10.0))[0] > right
-    draw_mark(axes, 2.0, plotted(seen_by_fit=False), width=0.6)
-    assert [line.get_linestyle() for line in axes.lines[::2]] == ["-", "--"]
-    plt.close(figure)
-
-
-def test_legend_has_an_entry_per_shape_filled_where_the_fit_has_seen_all_of_it():
-    rows = [
-        *(plotted("stall_s"), plotted("e2e_s"), plotted("e2e_s", seen_by_fit=False), plotted()),
-        *(plotted("n_epochs_in_15h"), plotted(qualifier="at_least")),
-        Plotted({"quantity": "compute_s", "value": 1.0}, None, ""),
-    ]
-    assert [
-        (line.get_label(), line.get_markerfacecolor()) for line in handles(rows, "#000000")
-    ] == [
-        ("published stall", "#000000"),
-        ("published epoch time", "white"),
-        ("published energy, the papers' sum", "#000000"),
-        ("published epochs in 15 h", "#000000"),
-        ("published at least", "#000000"),
-    ]
-    (together,) = handles(rows, "#000000", together=True)
-    assert together.get_label().startswith("published: ■ stall, ♦ epoch time, ◆ ")
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,10 @@
 """Runs as a figure reads them: numbers, reasons of missing ones, the note below."""
 
-import json
-
 import pytest
 from panels import INVALID
 
 from epochwatt.errors import EpochwattError
-from epochwatt.figures.common.runs import csv_row, measured_on, mode_setting, note, read_runs
+from epochwatt.figures.common.runs import read_runs
 
 
 @pytest.mark.parametrize(
@@ -36,42 +34,3 @@ def test_runs_have_typed_factors_one_backend_and_the_reason_of_those_that_are_go
     assert read_runs([], [gone("no such board")])[0].number("e2e_s").missing == "no such board"
     with pytest.raises(EpochwattError, match="several backends: host, twin"):
         read_runs([made_up(), made_up(backend="host", device="host")], [])
-
-
-def test_note_says_where_from_which_boards_and_how_many_epochs(made_up, gone):
-    paths = [made_up(), made_up({}, INVALID, instance="d2"), made_up(device="nano")]
-    assert note(read_runs(paths, [gone()]), ["a-study"]) == (
-        "simulated, not measured: agx/d1+d2, nano/d1; 3 runs, 6 epochs, "
-        "1 not valid and left out; lacks a-study"
-    )
-    assert note(read_runs([], [gone()])) == "no epochs"
-
-
-def test_row_names_the_run_and_the_number(made_up):
-    (run,) = read_runs([made_up()], [])
-    told = csv_row(run, "e2e_s", run.number("e2e_s"), epoch=3)
-    assert [told[name] for name in ("run", "backend", "model", "epoch_set", "epoch")] == [
-        *("run-0", "twin", "lenet", "1+", 3)
-    ]
-    assert (told["quantity"], told["value"], told["n_epochs"]) == ("e2e_s", 4.0, 1)
-
-
-def test_measured_note_names_machine_and_whiskers_and_records_have_the_modes_settings(
-    made_up, tmp_path
-):
-    host = {"backend": "host", "device": "host"}
-    warm, cold = (made_up({}, {"cold_process": cold}, **host) for cold in (False, True))
-    (run, later) = read_runs([warm, cold], [])
-    assert measured_on([run], {}) == "no GPU: training and loader workers share the CPUs"
-    assert note([run]).endswith("; whiskers: lowest to highest epoch, none where there is one")
-    record = {"machine": {"cpu_model": "A CPU", "n_cpus": 2}, "software": {"torch": "2.9.1+cu128"}}
-    record["factors"] = {"power_mode_settings": {"cores": 8}}
-    (tmp_path / "epoch-0").mkdir()
-    (tmp_path / "epoch-0/record.json").write_text(json.dumps(record), encoding="utf-8")
-    told = measured_on([later], {later.id: str(tmp_path)})
-    assert told.startswith("A CPU, 2 CPUs, PyTorch 2.9.1; no GPU")
-    assert told.endswith("every epoch in a process of its own")
-    simulated = read_runs([made_up()], [])
-    assert measured_on(simulated, {simulated[0].id: str(tmp_path)}) == ""
-    assert mode_setting(run, str(tmp_path), "cores") == 8
-    assert mode_setting(run, str(tmp_path), "cpu_mhz") is mode_setting(run, "", "cores") is None

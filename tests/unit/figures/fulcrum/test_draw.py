@@ -5,10 +5,9 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from panels import assert_readable, drawn_texts
 
-from epochwatt.figures.fulcrum.draw import WAYS, draw_schedules, shown_solvers
-from epochwatt.figures.fulcrum.names import REPLANNING, gallery_entries, stems
+from epochwatt.figures.fulcrum.draw import WAYS, draw_schedules
+from epochwatt.figures.fulcrum.names import REPLANNING, stems
 from epochwatt.schedule.changing import SLOT_COLUMNS
 from epochwatt.schedule.played import LATENCY_COLUMNS, POWER_COLUMNS
 from epochwatt.schedule.study import SCORE_COLUMNS
@@ -89,40 +88,3 @@ def test_each_figure_has_all_its_files_and_rows_of_its_own_provenance(tables, tm
         assert {row["provenance"] for row in rows} == provenances
     latency = (tmp_path / "public/fulcrum_latency.svg").read_text()
     assert "computed from what others measured" in latency  # and not that it was measured
-
-
-def test_of_changing_rates_the_first_jobs_are_drawn_with_clocks_that_settle_in_3_s(
-    tables, tmp_path
-):
-    stem = tmp_path / f"twin/{REPLANNING}"
-    draw_schedules(tables, STYLE, [str(stem)])
-    assert "Clocks take 3 s to settle" in " ".join(stem.with_suffix(".txt").read_text().split())
-    rows = json.loads(Path(f"{stem}.vl.json").read_text())["data"]["values"]
-    assert len(rows) == len(WAYS) * 2
-    assert {(r["train"], r["arrivals"], r["switch_s"]) for r in rows} == {("lenet", "steady", "3")}
-
-
-def test_solvers_of_few_profiles_are_readable(tmp_path):
-    n_profiles = {"maxn": "1", "gmd": "3", "physical_3": "4", "exhaustive": "8"}
-    gmd = [row for row in scores() if row["solver"] == "gmd"]
-    rows = [
-        {**row, "solver": solver, "n_profiles": n, "jobs": jobs}
-        for row in gmd
-        for solver, n in n_profiles.items()
-        for jobs in ("train", "infer", "two_infer")
-    ]
-    with drawn_texts() as texts:
-        table = write(tmp_path, "scores", SCORE_COLUMNS, rows)
-        draw_schedules([table], STYLE, [str(tmp_path / "public/fulcrum_solvers")])
-    assert_readable({"solvers": texts[next(iter(texts))]})
-
-
-def test_of_solvers_with_random_modes_the_smallest_number_has_a_line():
-    names = ["exhaustive", "gmd", "random_10", "physical_10", "physical_10_verified", "random_50"]
-    assert shown_solvers(names) == ["exhaustive", "gmd", "random_10", "physical_10_verified"]
-
-
-def test_a_study_without_public_jobs_and_records_has_simulated_figures_alone():
-    drawn = [f"results/figures/{name}" for name in stems(has_public=False, has_records=False)]
-    assert {entry["backend"] for entry in gallery_entries(drawn)} == {"twin"}
-    assert len(drawn) == 3

@@ -15,17 +15,12 @@ from epochwatt.figures.common.runs import read_runs
 from epochwatt.figures.common.series import series
 from epochwatt.figures.draw_figure import draw_figure
 from epochwatt.figures.hipcw2021.over_time import (
-    READS,
-    STALLS,
-    WITH_STARTS,
     Points,
     binned,
-    draw_series,
 )
 
 ALONE = {"num_workers": 0, "prefetch_factor": None}
 QUARTER = {"dataset_scale": 0.25, "dataset_source": "synthetic"}
-STALL = "stall_ms_per_minibatch"
 
 
 @pytest.fixture
@@ -67,27 +62,6 @@ def test_a_rate_since_before_the_epoch_is_none_of_it(made_up, tmp_path, measure)
     assert series(run, os.path.dirname(folder), "host", "read_iops").values.tolist() == [0.0]
 
 
-@pytest.mark.parametrize(
-    ("values", "title"),
-    [
-        ([40.0, *[2.0] * 199], "4 workers starts of epochs cut off: up to 40 ms"),
-        ([2.5, *[2.0] * 199], "4 workers"),
-        (
-            [2000.0, *[2.0] * 120, 180.0, *[2.0] * 78],
-            "4 workers starts of epochs cut off: up to 2000 ms; elsewhere 180 ms",
-        ),
-    ],
-)
-def test_starts_of_epochs_and_single_peaks_above_all_else_are_cut_off_and_told(
-    job_of, nx, values, title
-):
-    told = Points(np.arange(200) + 0.5, np.array(values), [200.0], [0])
-    job = job_of("hipcw_fig07", nx(storage="ssd"))
-    draw_series(job, STALLS._replace(points_of=lambda run, folder: told))
-    assert title in words(job, "hipcw_fig07b")
-    assert (WITH_STARTS in job.drawn["hipcw_fig07b"].remarks) == ("starts" in title)
-
-
 def test_reads_are_over_training_time_with_the_mean_of_each_epoch_on_top(
     job_of, nx, with_records, numbers
 ):
@@ -114,61 +88,9 @@ def test_stall_of_a_minibatch_is_wait_and_copy_with_what_is_published(
     ]
 
 
-@pytest.mark.parametrize(
-    ("scale", "panel", "stall_s", "words_"),
-    [
-        ({}, "hipcw_fig07e", 704.0, "median stall, used in the fit"),
-        (
-            {"dataset_scale": 4.0, "dataset_source": "synthetic"},
-            "hipcw_fig07f",
-            5600.0 - (4.0 - 1.5),
-            "median E2E less our compute, used in the fit",
-        ),
-    ],
-)
-def test_published_times_of_an_epoch_imply_the_stall_of_a_minibatch(
-    job_of, nx, with_records, numbers, scale, panel, stall_s, words_
-):
-    path = nx(storage="hdd", **ALONE, **scale)
-    job = job_of("hipcw_fig07", path, records=with_records(path))
-    draw_figure(job)
-    told = numbers(panel, "quantity", "value", "implied_by")
-    assert told[-1] == (f"{STALL}_implied", str(1e3 * stall_s / 2), words_)
-    assert f"implied by the published {words_}" in words(job, panel)
-
-
-RANGE = "lowest to highest in it"
-
-
-def test_a_rate_that_does_not_change_has_no_range(job_of, nx):
-    constant = Points(np.arange(200) + 0.5, np.full(200, 2.0), [200.0], [0])
-    job = job_of("hipcw_fig06", nx(storage="ssd"))
-    draw_series(job, READS._replace(points_of=lambda run, folder: constant))
-    assert RANGE not in words(job, "hipcw_fig06b")
-    assert any("at one rate throughout an epoch" in r for r in job.drawn["hipcw_fig06b"].remarks)
-    rising = constant._replace(values=np.arange(200) + 1.0)
-    draw_series(job, READS._replace(points_of=lambda run, folder: rising))
-    assert RANGE in words(job, "hipcw_fig06b")
-
-
 def test_epochs_that_are_not_valid_are_left_out(job_of, nx, with_records, numbers):
     path = nx({}, {"valid": False, "flags": {"fresh_weights"}}, {}, storage="ssd")
     draw_figure(job_of("hipcw_fig07", path, records=with_records(path, 3)))
     assert numbers("hipcw_fig07b", "epoch", "minibatch") == [
         *(("0", "0.5"), ("0", "1.5"), ("2", "2.5"), ("2", "3.5"))
     ]
-
-
-@pytest.mark.parametrize("figure", ["hipcw_fig06", "hipcw_fig07"])
-def test_runs_without_records_and_panels_without_runs_say_so(figure, job_of, nx, nx_gone, tmp_path):
-    missing = [nx_gone(storage="hdd", reason="no hard disk")]
-    path = nx(storage="ssd")
-    records = {os.path.basename(os.path.dirname(path)): str(tmp_path / "none")}
-    job = job_of(figure, path, missing=missing, lacking=["hipcw-scale"], records=records)
-    draw_figure(job)
-    for panel, told in {
-        "a": "missing: lacks hipcw-scale",
-        "b": "missing: no r",  # no record, no reads
-        "e": "missing: no hard disk",
-    }.items():
-        assert told in (tmp_path / f"figures/{figure}{panel}.svg").read_text("utf-8")

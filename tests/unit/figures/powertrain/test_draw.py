@@ -172,30 +172,3 @@ def test_a_penalty_never_stands_without_the_broken_limits(drawn):
     svg = (drawn / "twin/powertrain_limits.svg").read_text("utf-8")
     assert "no answer: 50 %" in svg
     assert "median -65 %" in svg  # beyond the axis, so it is told
-
-
-def test_the_matrix_has_ours_beside_the_papers(drawn):
-    cells = {"reference": RESNET, "workload": MOBILENET, "quantity": "time_s_mape_pct"}
-    rows = read(drawn / "twin/powertrain_transfer.csv")
-    assert one(rows, source="ours", **cells)["value"] == "11.0"
-    assert one(rows, source="paper", **cells)["value"] == "14.53"
-    assert "14.53" in (drawn / "twin/powertrain_transfer.svg").read_text("utf-8")
-
-
-def test_the_example_leads_from_what_is_expected_to_what_is(drawn):
-    rows = read(drawn / "twin/powertrain_example.csv")
-    row = one(rows, what="choice", method="powertrain")
-    assert [row[n] for n in ("predicted_epoch_s", "epoch_s", "power_w")] == ["95", "97", "31.5"]
-    front = [row for row in rows if (row["what"], row["method"]) == ("front", "powertrain")]
-    assert {row["predicted_epoch_s"] for row in front} == {"200", "100"}  # of a whole epoch
-    assert one(rows, what="paper", method="observed")["epoch_s"] == "186.0"
-    svg = (drawn / "twin/powertrain_example.svg").read_text("utf-8")
-    assert "limit 30 W" in svg
-    assert "MAXN: 45 W, 80 s" in svg  # outside
-
-
-def test_unknown_methods_have_looks_of_their_own():
-    shown = looks.looks(["zebra", "powertrain", "aardvark"])
-    assert list(shown) == ["powertrain", "aardvark", "zebra"]
-    assert len({(look.colour, look.mark, look.line) for look in shown.values()}) == 3
-    assert len({look.mark for look in looks.METHODS.values()}) == len(looks.METHODS)

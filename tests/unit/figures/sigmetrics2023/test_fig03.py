@@ -27,14 +27,5 @@ def test_numbers_are_of_epoch_0_without_workers_and_of_later_ones_with_four(
     ]
     assert [bar.tick for bar in bars_of(job, 4)] == ["SSD", "SD", "HDD", "eMMC"]
     assert any(
-        "; 3 runs, 7 epochs" in text for text in words(job, "fig03b")
+        "; 3 runs of LeNet-5, 7 epochs" in text for text in words(job, "fig03b")
     )  # not 19 of a long run
-
-
-def test_bound_on_the_change_between_media_is_drawn_where_both_are_there(job_of, made_up, numbers):
-    nx = {"device": "nx", "model": "mobilenet", "power_mode": "15W", "num_workers": 4}
-    runs = [made_up({}, {"e2e_s": e2e}, storage=s, **nx) for s, e2e in (("ssd", 4.0), ("hdd", 5.0))]
-    draw(job_of("fig03", *runs))
-    told = numbers("fig03b", "published_id", "published_qualifier", "value", "is_relation")
-    assert [row[:3] for row in told if row[3]] == [("RS5.2.2-01", "less_than", "25.0")]
-    assert not any(row[0] for row in numbers("fig03a", "is_relation"))

@@ -46,16 +46,3 @@ def test_violins_counts_and_spreads_of_boards(job_of, made_up, gone, numbers):
     of_medians = 100 * 40 / 330
     assert [float(row[2]) for row in time] == pytest.approx([of_medians, over_time, 0.0, 0.0])
     assert [(row[0], float(row[2])) for row in energy] == [("RS5.4.3-01", 0.0), ("", 0.0)]
-
-
-def test_axes_of_all_types_span_one_share_so_that_spreads_can_be_compared(job_of, made_up):
-    calm = [{"e2e_s": e2e_s} for e2e_s in (300.0, 299.0, 300.0, 301.0)]
-    wild = [{"e2e_s": e2e_s} for e2e_s in (30.0, 27.0, 30.0, 33.0)]
-    job = job_of("fig05", made_up(*calm, **RESNET), made_up(*wild, **NANO))
-    draw(job)
-    assert "Axes do not begin at 0; each spans" in " ".join(job.drawn["fig05a"].remarks)
-    fields = list(dict.fromkeys(text.axes for text, _, _ in job.saved["fig05a"] if text.axes))
-    limits = [axes.get_ylim() for axes in fields if axes.get_ylim()[0] > 0]
-    shares = [high / low for low, high in limits]
-    assert len(shares) == 2
-    assert shares[0] == pytest.approx(shares[1])

@@ -39,7 +39,7 @@ def test_bars_are_the_power_at_the_plug_where_a_meter_was_read(draw_of, numbers)
     told = numbers("fig07", "device", "state", "published", "published_qualifier")
     assert [row for row in told if row[2]] == [("agx", "iv", "4.0", "less_than")]
     assert "(i) metrics logged, DVFS off" in svg
-    assert "heights partly assumed, bounds alone published" in svg
+    assert "(iv) asleep (Wake-on-LAN), assumed" in svg
     assert "DVFS, paper: significant" in svg  # what a change of the state takes
 
 

@@ -1,10 +1,9 @@
 """Figure 9: the parts of an epoch, its energy and the base load in it, per power mode."""
 
 import pytest
-from panels import words
 
 from epochwatt.figures.sigmetrics2023.fig09 import baseloads, draw
-from epochwatt.figures.sigmetrics2023.modes import groups_of, ranges
+from epochwatt.figures.sigmetrics2023.modes import groups_of
 
 HEAD = "backend,device,instance,power_mode,dvfs,state,power_scope,power_w\n"
 IDLE = (
@@ -71,46 +70,3 @@ def test_what_is_missing_says_so(paths, idle, made_up, job_of, numbers, tmp_path
         ("baseload_wh", ""),
         ("baseload_pct", "not measured"),
     ]
-
-
-def test_published_compute_and_changes_between_modes(made_up, job_of, numbers, tmp_path):
-    lenet = [made_up(power_mode=mode) for mode in "bc"]
-    resnet = [
-        made_up({}, {"compute_s": compute_s}, model="resnet", power_mode=mode)
-        for mode, compute_s in (("b", 2.0), ("c", 1.5))
-    ]
-    draw(job_of("fig09", *lenet, *resnet))
-    told = numbers("fig09a", "quantity", "published", "published_id", "value", "is_relation")
-    assert {("compute_s", "38.4", "S5.6.4-05"), ("compute_s", "40.5", "S5.6.4-06")} <= {
-        row[:3] for row in told
-    }
-    assert ("compute_s 100*(B-A)/A", "-22.3", "RS5.6.4-01", "-25.0", "True") in told
-    assert ">b→c<" in (tmp_path / "figures/fig09a.svg").read_text("utf-8")
-
-
-def test_share_of_the_base_load_stands_in_the_printed_range(made_up, job_of, numbers, tmp_path):
-    rows = [f"twin,agx,d1,{m},off,i,module,{n + 1}\n" for n, m in enumerate("abcdefghij")]
-    (tmp_path / "idle.csv").write_text(HEAD + "".join(rows), "utf-8")
-    about = {"e2e_s": 3600.0, "energy_paper_wh": 20.0}
-    runs = [made_up({}, about, model="mobilenet", power_mode=m) for m in "abcdefghij"]
-    draw(job_of("fig09", *runs, idle=str(tmp_path / "idle.csv")))
-    told = numbers("fig09b", "published_id", "value", "value_hi", "published", "published_hi")
-    (share,) = [row for row in told if row[0] == "RS5.6.2-02"]
-    assert [float(cell) for cell in share[1:]] == [5.0, 50.0, 20.0, 45.0]
-    assert "published share" in (tmp_path / "figures/fig09b.svg").read_text("utf-8")
-
-
-def test_bracket_of_a_spread_is_parted_over_the_modes_that_it_leaves_out(made_up, job_of):
-    paths = [
-        made_up({}, {"energy_paper_wh": 0.1 + 0.01 * n}, power_mode=m, setup="sigmetrics2023")
-        for n, m in enumerate("abcdefghijklmn")
-    ]
-    job = job_of("fig09", *paths)
-    draw(job)
-    figure = job.saved["fig09b"][0][0].get_figure(root=True)
-    lines = [line for axes in figure.axes for line in axes.lines]
-    brackets = [list(line.get_xdata()) for line in lines if len(line.get_xdata()) == 4]
-    assert brackets == [[0, 0, 5, 5], [10, 10, 13, 13]]
-    assert "spread, a to f, k to n: ≈27 %, here 56.5 %" in words(job, "fig09b")
-    assert ranges("abcdefklmn") == "a to f, k to n"
-    assert ranges(["b", "a", "g"]) == "a, b, g"

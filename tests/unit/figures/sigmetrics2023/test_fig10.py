@@ -3,7 +3,7 @@
 import csv
 
 import pytest
-from panels import INVALID, assert_readable
+from panels import INVALID
 
 from epochwatt.figures.sigmetrics2023.fig10 import draw
 
@@ -66,16 +66,3 @@ def test_runs_that_look_alike_have_predictions_of_their_own_and_vgg_none_of_ener
     assert {model for (model,) in numbers("fig10a", "model")} == {"lenet", "vgg11"}
     assert {model for (model,) in numbers("fig10b", "model")} == {"lenet"}
     assert ("energy_paper_wh", "not measured") in numbers("fig10b", "quantity", "missing")
-
-
-def test_four_networks_in_ten_modes_are_readable(made_up, job_of, table):
-    networks = ("lenet", "mobilenet", "resnet", "vgg11")
-    runs = [made_up({}, {}, model=m, power_mode=mode) for m in networks for mode in "abcdefghij"]
-    values = [(3.0 + 0.05 * n, n % 3 == 0) for n in range(len(runs))]
-    job = job_of("fig10", *runs, predictions=table(*values))
-    draw(job)
-    assert_readable(job.saved)
-    titles = {text.get_text(): box for text, box, _ in job.saved["fig10a"]}
-    lenet, mobilenet, resnet = (titles[name] for name in ("LeNet-5", "mobilenet", "resnet"))
-    assert lenet.y0 == pytest.approx(mobilenet.y0, abs=5)  # two in a row
-    assert resnet.y1 < lenet.y0

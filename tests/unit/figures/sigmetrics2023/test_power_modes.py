@@ -1,12 +1,8 @@
 """Figures 8 and 11 to 16: the points, the fronts, what the markers tell."""
 
-import matplotlib.pyplot as plt
 import pytest
-from panels import words
 
-from epochwatt.board.records import files
 from epochwatt.figures.draw_figure import draw_figure
-from epochwatt.figures.sigmetrics2023.power_modes import HOLLOW, LINE, SOLID, TRIANGLE, markers_of
 
 COSTS = {"a": (0.1, 9.0), "b": (0.2, 9.5), "g": (0.3, 5.0), "h": (0.4, 5.0)}  # Wh, s
 PAPER = {"setup": "sigmetrics2023"}
@@ -68,48 +64,3 @@ def test_each_network_has_its_front_and_only_lenet_modes_k_to_n_in_it(runs, job_
     assert ("resnet", "g", "e2e_s", "349.0", "S5.5.1-01") in printed
     draw_figure(job_of("fig08", *runs("resnet", costs)))  # of another set-up
     assert {row[0] for row in numbers("fig08", "compared")} == {"True"}
-
-
-def test_setting_of_the_mode_is_told_and_empty_where_there_is_none(
-    runs, job_of, numbers, gone, tmp_path
-):
-    folders = {}
-    for n, told in enumerate(({"cores": 8}, {"cores": 2}, None)):
-        folders[f"run-{n}"] = str(tmp_path / f"records/{n}")
-        (tmp_path / f"records/{n}/epoch-0").mkdir(parents=True)
-        record = {"factors": {"power_mode_settings": told} if told else {}}
-        files.write_json(f"{folders[f'run-{n}']}/epoch-0/record.json", record)
-    missing = [gone(power_mode="n")]
-    draw_figure(job_of("fig13", *runs(), records=folders, missing=missing))
-    told = dict(numbers("fig13", "power_mode", "cores"))
-    assert told == {"a": "8", "b": "2", "g": "", "h": "", "n": ""}
-
-
-def test_picture_has_a_field_for_each_network_the_papers_units_and_its_numbers(runs, job_of):
-    costs = {"a": (2.0, 9.0), "e": (1.8, 8.0), "g": (3.0, 5.0)}
-    job = job_of("fig08", *runs(), *runs("resnet", costs, **PAPER))
-    draw_figure(job)
-    texts = words(job, "fig08")
-    assert texts.count("energy, the papers' sum (mWh)") == 2
-    assert texts.count("epoch time, epochs 1+ (s)") == 1
-    assert "spread, a, e: ≈6 %, here 10 %" in texts
-    assert "published" in texts
-    assert plt.get_fignums() == []
-
-
-def test_only_missing_runs_draw_an_empty_panel(job_of, gone, numbers):
-    none = [gone(power_mode="n"), {**gone(power_mode="m"), "run": "gone too"}]
-    draw_figure(job_of("fig08", missing=none))
-    assert {missing for (missing,) in numbers("fig08", "missing")} == {"out of memory"}
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ({8, 4, 2}, {8: SOLID, 4: HOLLOW, 2: LINE}),
-        ({1, 2, 3, 4, 5}, {5: SOLID, 4: TRIANGLE, 3: HOLLOW, 2: LINE, 1: LINE}),
-        (set(), {}),
-    ],
-)
-def test_markers_go_from_high_to_low(values, expected):
-    assert markers_of(values) == expected

@@ -3,9 +3,8 @@
 import csv
 
 import pytest
-from panels import assert_readable, drawn_texts
 
-from epochwatt.figures.tables.sweep_scores import DRAWINGS, draw_sweep_scores, write_page
+from epochwatt.figures.tables.sweep_scores import DRAWINGS, draw_sweep_scores
 from epochwatt.prediction.evaluation.score_sweeps import score_tables
 from epochwatt.prediction.evaluation.sweep_scores import MEDIAN, as_text
 from tests.unit.prediction.sweeps import limited, planted
@@ -46,34 +45,7 @@ def test_what_is_drawn_is_in_the_table(rows, tmp_path):
     assert "Measured by others · Error of predicted time" in text
 
 
-def test_figures_are_readable_and_regrets_fill_their_axis(rows, tmp_path):
-    with drawn_texts() as texts:
-        draw_sweep_scores(rows, tmp_path, STYLE)
-    assert_readable(dict(enumerate(texts.values())))
-    lows = [float(row["low"]) for row in read(tmp_path / "sweep_regret.csv")]
-    regrets = [
-        axes for figure in texts for axes in figure.axes if "regret" in axes.get_ylabel()
-    ]  # fmt: skip
-    assert len(regrets) == 1
-    assert min([-0.5, *(1.3 * low for low in lows)]) <= regrets[0].get_ylim()[0] < 0
-
-
-def test_without_a_large_sweep_a_sentence_stands_for_the_curves(rows, tmp_path):
-    small = [row for row in rows if row["sweep"] == "limits"]
-    draw_sweep_scores(small, tmp_path, STYLE)
-    assert "no sweep has enough modes" in (tmp_path / "sweep_regret.svg").read_text("utf-8")
-
-
 def test_simulated_sweeps_are_called_so(rows, tmp_path):
     made = [row | {"provenance": "simulated"} for row in rows]
     draw_sweep_scores(made, tmp_path, STYLE)
     assert "simulated, not measured" in (tmp_path / "sweep_four_modes.svg").read_text("utf-8")
-
-
-def test_page_names_sweeps_as_they_are(rows, tmp_path):
-    page = tmp_path / "sweeps/sweep_scores.html"
-    write_page(rows, tmp_path / "figures", page)
-    text = page.read_text("utf-8")
-    assert "planted: &lt;planted&gt; on board, 48 modes" in text
-    assert "left out: physical: it does not know what power_limit_w does" in text
-    assert 'src="../figures/sweep_broken_budgets.svg"' in text

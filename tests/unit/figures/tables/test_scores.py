@@ -1,10 +1,6 @@
 """The page of predictions, and the drawing of all methods' errors."""
 
-import csv
-
-import pytest
-
-from epochwatt.figures.tables.scores import draw_scores, short, write_page
+from epochwatt.figures.tables.scores import write_page
 
 FACTORS = "board_group,setup,device,instance,storage,num_workers,batch_size"
 PLACE = "0,sigmetrics2023,agx,d1,ssd,4,16"
@@ -46,66 +42,3 @@ def test_page_says_simulated_and_shows_the_papers_counts_and_all_scores(tmp_path
     assert 'tied within 1 %</td><td class="short">none</td>' in text
     assert "20 of 40" not in text  # another model is no count of the paper's
     assert "1 (1 to 1)" not in text  # nor is the paper's method beside itself
-
-
-def test_models_side_by_side_come_first_and_each_group_says_what_its_rows_share(tmp_path):
-    text = page_of(tmp_path)
-    titles = ["<h2>Methods side by side", ">physical</td>", "<h2>What the paper counts"]
-    assert [text.index(title) for title in titles] == sorted(text.index(t) for t in titles)
-    heading = "<h3>Board group 0: agx-d1, ssd, 4 workers, batch 16, setup sigmetrics2023</h3>"
-    assert text.count(heading) == 2
-    assert ">sigmetrics2023</td>" not in text
-    assert "<p>All rows: networks: lenet.</p>" in text
-    assert "<th>method</th>" in text
-
-
-def test_fits_by_construction_are_warned_of_and_without_runs_there_is_a_page(tmp_path):
-    assert "no evidence" not in page_of(tmp_path)
-    assert "no evidence" in page_of(tmp_path, scores=SCORES.replace("1.2,False", "1.2,True"))
-    assert "measured on no run" in page_of(tmp_path, "jetson", "", "")
-
-
-def test_numbers_have_three_figures():
-    cells = ("2106.07", "0.36757", "dfhj", "", "13226.7", "999.7", "99.96", "-3e5")
-    assert [short(cell) for cell in cells] == [
-        *("2106", "0.368", "dfhj", "", "13227", "1000", "100", "-300000")
-    ]
-
-
-EVERY = "every subset of four"
-
-
-@pytest.fixture
-def drawn(tmp_path, request, monkeypatch):
-    """Return a function: rows of scores.csv -> text of the drawing, rows of its table."""
-    monkeypatch.chdir(request.config.rootpath)
-    columns = "board_group,device,target,method,learned_from,median_pct,p90_pct,by_construction"
-
-    def draw(*rows, by_construction=False):
-        with open(tmp_path / "scores.csv", "w", newline="", encoding="utf-8") as handle:
-            handle.write(f"{columns}\n")
-            csv.writer(handle).writerows((*row, by_construction) for row in rows)
-        draw_scores(str(tmp_path), "twin")
-        with open(tmp_path / "methods.csv", newline="", encoding="utf-8") as handle:
-            table = list(csv.DictReader(handle))
-        return (tmp_path / "methods.svg").read_text("utf-8"), table
-
-    return draw
-
-
-def test_every_method_of_the_table_is_drawn(drawn):
-    pairs = [(t, m) for t in ("time_s", "power_w") for m in ("paper", "mine")]
-    rows = [(0, "agx", *p, from_, 3.0, 9.0) for p in pairs for from_ in (EVERY, "designed: a b")]
-    text, table = drawn(*rows)
-    for words in (">paper<", ">mine<", "simulated, not measured: agx"):
-        assert words in text
-    assert "by construction" not in text
-    assert [(row["target"], row["method"]) for row in table] == pairs
-
-
-def test_scores_by_construction_are_marked_and_without_scores_the_drawing_is_empty(drawn):
-    text, _ = drawn((0, "agx", "time_s", "mine", EVERY, 0.3, 2.0), by_construction=True)
-    assert "hollow: almost right by construction" in text
-    text, table = drawn()
-    assert "no run" in text
-    assert table == []

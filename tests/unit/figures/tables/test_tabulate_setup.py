@@ -13,8 +13,6 @@ from epochwatt.figures.tables.tabulate_setup import (
     boards,
     networks,
     power_modes,
-    side_by_side,
-    write,
 )
 
 TRANSCRIBED = Path(__file__).resolve().parents[3] / "data/published"
@@ -72,27 +70,6 @@ def test_modes_have_the_papers_clocks_and_steps_of_the_board(config):
     assert agx == [8, 1190.4, 905.25, 1331.2]
     assert of(rows, *CLOCKS, device="nx")[STEPS] == [6, 1420.8, 1109.25, 1600.0]
     assert len(rows) == 3 * 17
-
-
-def test_pages_have_units_as_they_are_written_and_one_row_for_a_mode(config, counted, tmp_path):
-    tables = [tmp_path / f"tables/table{n}.csv" for n in (1, 2, 3)]
-    write(str(config), [str(counted)], list(map(str, tables)))
-    assert all(table.exists() for table in tables)
-    _, of_networks, of_modes = (table.with_suffix(".html").read_text("utf-8") for table in tables)
-    heads = ("parameters (M)", "memory (MB)", "multiply-adds (M)", "disk (MB)")
-    assert all(f">{head}</th>" in of_networks for head in heads)
-    assert "Not counted here: mobilenet, resnet, vgg11" in of_networks
-    assert all(f">{unit} clock (MHz)</th>" in of_modes for unit in ("CPU", "GPU", "memory"))
-    assert of_modes.count("<tr>") == 1 + 17
-    assert ">published<" not in of_modes
-
-
-def test_clocks_that_differ_from_the_papers_stand_in_brackets():
-    shared = {"device": "agx", "power_mode": "a", "cores": 4, "gpu_mhz": 670.0, "emc_mhz": 1333.0}
-    clocks = {PUBLISHED: 1200, HERE: 1190.0, STEPS: 1190.4}
-    rows = [shared | {"source": source, "cpu_mhz": mhz} for source, mhz in clocks.items()]
-    (row,) = side_by_side(rows)
-    assert (row["cpu_mhz"], row["CPU step (MHz)"], row["cores"]) == ("1200 (1190)", 1190.4, "4")
 
 
 def test_what_is_published_is_what_the_paper_prints(config):

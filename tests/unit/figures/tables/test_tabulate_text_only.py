@@ -59,7 +59,7 @@ def test_numbers_of_a_run_stand_beside_what_is_printed(made_up, table):
     assert {r["about"] for r in rows} == {"page cache dropped"}
     assert one(rows, quantity="stall_s")["seen_by_fit"] == "True"
     assert ">2 (49.91)<" in page
-    assert "simulated, not measured: agx/d1; 1 run, 2 epochs" in page
+    assert "simulated, not measured: agx; 1 run of mobilenet, 2 epochs" in page
     rows, _ = table(made_up(backend="jetson", **DROPPED), backend="jetson")
     assert one(rows, quantity="stall_s")["seen_by_fit"] == "False"  # nothing was fitted to it
 
@@ -95,13 +95,3 @@ def test_what_is_missing_keeps_its_rows_with_the_reason(made_up, gone, table):
     assert "missing: the run it is compared with is not there (1.8 to 3.9)" in page
     rows, _ = table(missing=[gone(num_workers=8, model="resnet", storage="hdd", **PAPER)])
     assert {(r["quantity"], r["missing"]) for r in rows} == {(q, "out of memory") for q in HEADS}
-
-
-def test_experiments_are_in_the_order_of_the_text_without_runs_of_figures(made_up, table):
-    rows, _ = table(
-        made_up(power_mode="gpu114", model="resnet", **PAPER),
-        made_up(num_workers=8, storage="hdd", **PAPER),
-        made_up(num_workers=8, setup="hipcw2021"),
-        made_up(**PAPER),
-    )
-    assert list(dict.fromkeys(r["about"] for r in rows)) == ["8 workers", "GPU at 114.75 MHz"]

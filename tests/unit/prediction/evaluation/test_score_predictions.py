@@ -100,14 +100,6 @@ def test_energy_that_is_missing_in_part_leaves_its_network_out(planted, scored, 
     assert not [row for row in rows if "nan" in row.values()]
 
 
-def test_a_network_that_lacks_a_mode_is_left_out_and_named(planted, scored, edit_rows):
-    paths, modes = planted(letters="abcde")
-    edit_rows(paths[-1], lambda row: row.update(valid=str(row["epoch"] == "0")))  # vgg11, e
-    rows = read_cells(scored(paths, modes) / "scores.csv")
-    assert {row["networks"] for row in rows} == {"lenet mobilenet resnet"}
-    assert {row["left_out"] for row in rows} == {"vgg11: no valid epoch 1 or 2 in e"}
-
-
 def test_runs_of_the_2023_scripts_are_a_group_of_their_own(planted, scored, beside):
     """Their energy is ten times as high: counted by the wrong models it would be far off."""
 
@@ -129,17 +121,3 @@ def test_runs_of_the_2023_scripts_are_a_group_of_their_own(planted, scored, besi
     ]
     assert counted == [("0", "20"), ("1", "20")]
     assert {row["board_group"] for row in read_cells(folder / "scores.csv")} == {"0", "1"}
-
-
-def test_chosen_modes_have_rows_where_subsets_are_drawn(planted, beside, monkeypatch):
-    """Of 15 subsets three are drawn, and the chosen ones are not among them."""
-    monkeypatch.setattr("epochwatt.prediction.evaluation.score_predictions.N_SUBSETS", 3)
-    (group,) = board_groups(read_workloads(*planted(("lenet",), "abcdef")))
-    for letters in ("abcd", "bcef", "abef", "cdef"):
-        rows = scores(group, chosen_of(group, paper=list(letters), designed=list(letters)))
-        found = {row["learned_from"]: (row["n_subsets"], row["n"]) for row in rows}
-        assert found == {
-            "every subset of four": (3, 6),
-            f"the search's choice: {' '.join(letters)}": (1, 2),
-            f"designed: {' '.join(letters)}": (1, 2),
-        }

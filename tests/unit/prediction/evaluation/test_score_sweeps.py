@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from epochwatt.errors import ConfigError
 from epochwatt.prediction.data.modes import PredictionError
 from epochwatt.prediction.evaluation.score_sweeps import (
     BUDGETS,
@@ -17,16 +16,10 @@ from epochwatt.prediction.evaluation.score_sweeps import (
     with_reference,
 )
 from epochwatt.prediction.evaluation.sweep_scores import (
-    BY_WORKLOAD,
     DESIGNED,
-    LEFT_OUT,
     MEDIAN,
     PROFILED,
     RANDOM,
-    SCORE_COLUMNS,
-    as_text,
-    read_scores,
-    write_scores,
 )
 from epochwatt.prediction.names import ENERGY, POWER, TIME
 from epochwatt.prediction.predictor import Method, Predictor
@@ -205,48 +198,11 @@ def test_who_has_the_law_that_was_planted_is_right(exact):
         assert row.n_draws == 10
 
 
-def test_rows_say_what_they_rest_on_and_come_back_from_files(exact, tmp_path):
-    row = one(exact, method="log", target=TIME, learned_from=DESIGNED, statistic=MEDIAN)
-    assert (row.sweep, row.provenance, row.device) == ("planted", "public", "board")
-    assert (row.n_modes, row.n_profiled, row.n_draws) == (48, 4, 1)
-    assert row.knobs == "cpu_mhz gpu_mhz emc_mhz"
-    assert set(exact["n_profiled"]) == {4, 10}
-    path = tmp_path / "scores.csv"
-    write_scores(path, exact)
-    assert read_scores([str(path)]) == as_text(exact)
-    assert path.read_text("utf-8").startswith(",".join(SCORE_COLUMNS) + "\n")
-
-
-def test_pooled_workloads_have_their_spread():
-    tables = [limited(batch_size=n) for n in (8, 16, 32)]
-    rows = score_tables(tables, ["paper", "gaussian_process"]).rows
-    spread = one(rows, target=TIME, learned_from=RANDOM, statistic=BY_WORKLOAD)
-    assert spread.low <= spread.value <= spread.high
-    assert (spread.n_workloads, spread.workload) == (3, "3 workloads")
-    assert set(rows["method"][rows["statistic"] == LEFT_OUT]) == {"paper"}
-
-
-def test_networks_of_a_pooled_sweep_transfer_between_each_other():
-    tables = [limited(batch_size=n) for n in (8, 16, 32)]
-    rows = score_tables(tables, ["utilisation_transfer"], n_draws=2).rows
-    assert not rows["statistic"].eq(LEFT_OUT).any()
-    median = one(rows, target=TIME, learned_from=RANDOM, statistic=MEDIAN)
-    assert median.value < 1  # the same power law
-    assert median.note == "reference: limits: net, batch 8 and limits: net, batch 16"
-
-
 def test_scores_do_not_hang_on_the_number_of_processes():
     lines = []
     alone = score_tables([planted()], ["paper"], n_draws=2, say=lines.append).rows
     assert score_tables([planted()], ["paper"], n_draws=2, processes=2).rows.equals(alone)
     assert lines[0] == "planted, planted: 4 designed modes (1 of 3)"
-
-
-def test_nothing_to_judge_is_refused():
-    with pytest.raises(PredictionError, match="2 modes, 6 or more are needed"):
-        score_tables([limited([100, 200])], ["paper"])
-    with pytest.raises(ConfigError, match="unknown method 'magic'"):
-        score_tables([planted()], ["magic"])
 
 
 def test_weighted_quantiles_are_those_of_repeated_values():

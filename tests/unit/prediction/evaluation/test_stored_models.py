@@ -124,27 +124,6 @@ def test_epochs_are_those_that_claims_mean(planted, models, edit_rows):
     assert MEANT["1+"] == (1, MEANT_EPOCHS) == (1, 5)
 
 
-# -- the paper's procedure, without files ----------------------------------------------------------
-
-
-def test_the_procedure_finds_the_modes_and_errors_of_the_files(planted, models, edit_rows):
-    """Epochs are off by some per cent, each by its own; there are more of them than are meant."""
-    paths, modes = planted(n_later=8)
-    rng = np.random.default_rng(0)
-    for path in paths:
-        edit_rows(
-            path, lambda row: row.update(e2e_s=float(row["e2e_s"]) * (1 + 0.03 * rng.normal()))
-        )
-    found = paper_procedure(board_groups(read_workloads(paths, modes))[0])
-    rows = predicted(paths, modes, models(paths, modes))
-    told = {k: row for k, row in rows.items() if k[1:3] == ("paper", "paper")}
-    errors = {(k[0], k[3], k[4]): row["mape_pct"] for k, row in told.items()}
-    assert len(errors) == 80
-    assert found.mape_pct == pytest.approx(errors)
-    own = [k for k in told if (k[0], k[3]) == ("time_s", "lenet") and told[k]["in_training_set"]]
-    assert found.best == tuple(sorted(k[4] for k in own))
-
-
 # -- what `recommend` reads ------------------------------------------------------------------------
 
 
@@ -162,17 +141,3 @@ def test_fits_of_all_modes_are_read_and_other_forms_refused(planted, models, edi
     with pytest.raises(PredictionError, match="models of another schema version") as caught:
         load_fitted(folder, PHYSICAL)
     assert (caught.value.found, caught.value.allowed) == ("0", "5")
-
-
-def test_nothing_fitted_names_what_makes_it(planted, models, tmp_path):
-    for backend, profile in (("twin", "host"), ("jetson", "jetson")):
-        with pytest.raises(PredictionError, match="is missing: nothing was fitted yet") as caught:
-            load_fitted(tmp_path / backend, PHYSICAL)
-        page = tmp_path / backend / "scores.html"
-        command = f".venv/bin/snakemake --profile profiles/{profile} {page}"
-        assert caught.value.do == f"`make run` or `{command}`"
-    with pytest.raises(PredictionError, match="learns from a few modes only") as caught:
-        load_fitted(tmp_path, load_method("paper"))
-    assert caught.value.where == "--method paper"
-    with pytest.raises(PredictionError, match="has no model of method physical: no workload was"):
-        load_fitted(models(*planted(("lenet",), "a")), PHYSICAL)

@@ -28,9 +28,3 @@ def test_an_interruption_while_the_pool_is_started_is_no_other_error(monkeypatch
 
     with pytest.raises(KeyboardInterrupt):
         interrupted(lambda pool: monkeypatch.setattr(ProcessPoolExecutor, "shutdown", not_started))
-
-
-def test_all_that_was_submitted_is_done():
-    with workers(2) as pool:
-        jobs = [pool.submit(abs, -number) for number in range(3)]
-    assert [job.result(0) for job in jobs] == [0, 1, 2]

@@ -1,14 +1,17 @@
 """Modes run one after the other: what is answered, what it takes, when it ends, and the risk."""
 
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fake_board import make_board
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epochwatt.errors import ConfigError, EpochwattError
+from epochwatt.prediction.data.mode_tables import UNKNOWN
 from epochwatt.prediction.data.modes import Mode, PredictionError, as_rows
 from epochwatt.prediction.profile.bench import Measured, Played
 from epochwatt.prediction.profile.command import Request, profile_of
@@ -184,7 +187,9 @@ def test_what_a_mode_has_no_further_repeat_of_is_drawn_with_the_scatter_of_the_o
     assert off.std() == pytest.approx(np.sqrt(2) * REPEAT_SD, rel=0.3)
 
 
-@pytest.mark.parametrize(("sd", "slower"), [(0.005, 1.06), (0.03, 1.25)])
+@pytest.mark.parametrize(
+    ("sd", "slower"), [pytest.param(0.005, 1.06, marks=pytest.mark.thorough), (0.03, 1.25)]
+)
 def test_an_answer_breaks_the_limit_in_unseen_repeats_as_seldom_as_asked(method, sd, slower):
     """Of 60 questions; taken as it was measured once, many answers break their limit."""
     noise = np.random.default_rng(5).standard_normal((len(MODES), 8, 2))
@@ -243,6 +248,17 @@ def test_a_board_that_is_not_simulated_is_refused_with_those_that_are():
             Request("orin.nano", "mobilenet", 10.0, backend="twin"), Path(__file__).parents[4]
         )
     assert "agx, nano, nx, orin" in error.value.found
+
+
+def test_memory_clock_without_known_steps_is_left_alone(tmp_path):
+    board = make_board(tmp_path / "board", "agx_thor")
+    shutil.copytree(Path(__file__).parents[4] / "config", tmp_path / "config")
+    path = tmp_path / "config/devices/thor.yaml"
+    text = path.read_text("utf-8").replace("sysroot: /", f"sysroot: {board.root}")
+    path.write_text(text.replace(", block_device: nvme", ""), "utf-8")
+    modes = profile_of(Request("thor", "lenet", 20.0), tmp_path).bench.modes
+    assert len(modes) == 14 * 49 * 170
+    assert set(modes[:, 3]) == {UNKNOWN.emc_mhz}
 
 
 def test_ctrl_c_keeps_what_was_measured_and_ends_the_bench(method):

@@ -157,17 +157,6 @@ def test_several_budgets_hold_together_and_energy_is_least_within_a_time(ask, st
     assert float(best["energy_wh"]) <= 2.1
 
 
-def test_defaults_of_the_paper_stand_where_nothing_is_asked(ask, store):
-    store(fitted(batch_size=32), fitted(storage="hdd"), fitted())
-    for words, chosen in (
-        ((), "ssd, 4 workers, batch 16"),
-        (("--storage", "hdd"), "hdd, 4 workers, batch 16"),
-        (("--workers", "4", "--batch-size", "32"), "ssd, 4 workers, batch 32"),
-    ):
-        assert f"\nworkload  {chosen}, dvfs off\n" in ask(*ASK, *words)[1]
-    assert "method stacked" in ask(*DEFAULT)[2]  # which these files lack
-
-
 def test_time_needs_no_energy_and_whatever_needs_it_is_refused(ask, store):
     here = store(fitted(power=False))
     status, out, err = ask(*ASK, "--objective", "time", "--max-epoch-s", "400")
@@ -311,17 +300,6 @@ def test_verify_plans_a_run_that_the_configuration_takes(ask, store):
     }
     name = f"verify-twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}"
     assert f"--config studies={name} -- runs\n" in out
-
-
-def test_mode_that_the_device_file_has_is_called_by_its_name(ask, store):
-    here = store(fitted())
-    device = here / "config/devices/agx.yaml"
-    nominal = "power_modes:\n  Mine: {cores: 8, cpu_mhz: 730, gpu_mhz: 625, emc_mhz: 1066}\n  #"
-    device.write_text(device.read_text().replace("power_modes: #", nominal))
-    _, out, _ = ask(*ASK, "--max-power-w", "15", "--verify")
-    assert "verify: 1 run of 3 epochs\nin config/studies.yaml:\n" in out
-    (run,) = paste(here, out)
-    assert run.factors["power_mode"] == "Mine"
 
 
 def write_run(write_epochs, here, hash_, epoch_s, energy_wh, **factors):

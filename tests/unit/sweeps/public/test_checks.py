@@ -8,7 +8,6 @@ import pytest
 from epochwatt.errors import ConfigError
 from epochwatt.sweeps.mode_table import ModeTable, SweepRow, tables_of
 from epochwatt.sweeps.public.convert import (
-    FLAG,
     refuse_copies,
     without_copies,
     without_uninformative,
@@ -46,16 +45,6 @@ def test_a_table_stays_if_it_follows_its_clocks_and_is_refused_if_it_follows_non
     assert without_uninformative(table) is table
     with pytest.raises(ConfigError, match="says nothing"):
         without_uninformative(planted(n, seed, follows=False))
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_lines_that_were_added_and_follow_nothing_do_not_count(seed):
-    real, added = planted(300, seed), planted(500, seed + 50, follows=False)
-    (table,) = tables_of([*real.rows, *added.rows])
-    judged = without_uninformative(table)
-    assert all(row.valid for row in judged.rows[:200])
-    assert not any(row.valid for row in judged.rows[400:])
-    assert {row.flags for row in judged.rows if not row.valid} == {FLAG}
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.4])

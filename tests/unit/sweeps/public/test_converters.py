@@ -162,18 +162,6 @@ def test_translucence_has_no_power_where_it_is_of_some_rails_and_tables_are_told
         assert (row.flags, row.valid) == ("power_of_some_rails", True)
 
 
-def test_zeus_windows_have_the_power_of_all_gpus(tmp_path):
-    path = tmp_path / "A40+resnet18+gpu0,1.csv"
-    header = "start_time,window_name,elapsed_time,gpu0_energy,gpu1_energy\n"
-    windows = "1.5,__GlobalPowerLimitOptimizer_250,10,1300,1400\n9.5,epoch,10,1300,1400\n"
-    path.write_text(header + windows)
-    (table,), left_out = convert("zeus", [path], WANTED)
-    (row,) = table.rows
-    assert (row.device, row.workload) == ("A40", "resnet18 on 2 GPUs")
-    assert (row.power_limit_w, row.time_s, row.power_w) == (250, 10, 270)
-    assert left_out == [f"{path}, line 3: window epoch is of no power limit"]
-
-
 def test_energy_time_fairness_reads_networks_and_kernels(tmp_path):
     part = {"exec_time": {"114750000": 180739}, "gpu_power": {"114750000": 498}}
     path = tmp_path / "resnet18_profile.json"
@@ -265,22 +253,6 @@ def test_a_line_without_a_time_is_left_out_and_one_without_power_stays(nothing, 
     (table,), left_out = convert("zeus", [path], WANTED)
     assert [row.power_w for row in table.rows] == [86.25, None]
     assert left_out == [f"{path}, line 3: no time"]
-
-
-def test_a_workload_that_says_nothing_is_left_out_beside_one_that_does(tmp_path):
-    clocks, noise = range(510, 1410, 15), (1.0, 2.0, 1.5, 0.7)
-    lines = [
-        {"sm_app_clock": str(mhz), "run_time": str(time_s), "application": name, "power_usage": ""}
-        for i, mhz in enumerate(clocks)
-        for name, time_s in (("lstm", 3000 / mhz), ("noise", noise[i % len(noise)]))
-    ]
-    path = original(tmp_path, "ali", *lines)
-    (table,), left_out = convert("ali", [path], WANTED)
-    assert table.key.workload == "lstm"
-    assert "GA100 noise: neither time nor power" in left_out[0]
-    alone = [line for line in lines if line["application"] == "noise"]
-    with pytest.raises(ConfigError, match="says nothing"):
-        convert("ali", [original(tmp_path, "ali", *alone)], WANTED)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from epochwatt.sweeps.public.registry import (
     VARIABLE,
     licence_path,
     load_registry,
-    originals,
     shipped_path,
 )
 
@@ -54,12 +53,3 @@ def test_without_its_files_a_sweep_says_where_to_get_them(name, tmp_path):
             find_tables(name, ROOT, folder)
         for word in (source.repository, source.commit, OPTION, VARIABLE):
             assert word in str(caught.value)
-
-
-@pytest.mark.parametrize("below", ["", "clone"])
-def test_files_are_found_in_a_folder_and_in_clones_in_it(below, tmp_path):
-    sweep = REGISTRY.sweeps["opml19-tx2"]
-    path = tmp_path / below / "ConfigLabyrinth/Data/Output/TX2/output_xception_200x200.csv"
-    path.parent.mkdir(parents=True)
-    path.touch()
-    assert originals(sweep, tmp_path) == [path]

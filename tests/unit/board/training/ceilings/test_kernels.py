@@ -5,7 +5,7 @@ import torch
 
 from epochwatt import columns
 from epochwatt.board.training.ceilings import kernels as module
-from epochwatt.board.training.ceilings.kernels import kernels, left_out
+from epochwatt.board.training.ceilings.kernels import kernels
 
 CPU = torch.device("cpu")
 
@@ -40,8 +40,3 @@ def test_operations_of_products_and_convolutions_are_torchs_own_count():
         with FlopCounterMode(display=False) as counter:
             kernel.call()
         assert counter.get_total_flops() == kernel.flops
-
-
-def test_a_precision_without_hardware_is_left_out_with_the_reason():
-    assert "NVIDIA" in left_out(["fp32", "tf32"], CPU)["tf32"]
-    assert "fp32" not in left_out(["fp32", "tf32"], CPU)

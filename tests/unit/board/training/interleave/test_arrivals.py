@@ -19,14 +19,6 @@ def test_what_is_no_trace_is_refused_with_its_place(tmp_path, content):
         read_times(str(path))
 
 
-def test_a_plan_is_completed(tmp_path):
-    plan = checked(PLAN)
-    assert (plan["queue"], plan["arrivals"], plan["n_train"]) == (40, "constant", None)
-    (tmp_path / "trace").write_text("1\n2\n4\n", "utf-8")
-    traced = checked({**PLAN, "rate_per_s": None, "arrivals": str(tmp_path / "trace")})
-    assert traced["rate_per_s"] == pytest.approx(0.75)
-
-
 @pytest.mark.parametrize(
     "change",
     [
