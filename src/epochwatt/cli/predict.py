@@ -259,7 +259,7 @@ def recommend(verify: bool, figure: bool, nvpmodel: bool, **options: Any) -> Non
 @option("--batch-size N", "Mini-batch size. Default: 16.", COUNT)
 @option(
     "--method NAME",
-    "Prediction method that chooses the modes. Default: stacked, or utilisation for energy.",
+    "Prediction method that chooses the modes. Default: stacked.",
 )
 @click.pass_context
 def profile(context: click.Context, device: str | None, model: str | None, **options: Any) -> int:
@@ -521,6 +521,12 @@ def count(model: str, like: str | None, batch_size: int, task: str, precision: s
 )
 @option("--length N", "Of transformers: tokens of a sample.", COUNT, default=512)
 @option("--lora RANK", "Of transformers: train adapters of this rank alone.", COUNT)
+@option(
+    "--weights TYPE",
+    "Of transformers: how weights are kept; nf4: in four bits, frozen, beside adapters (QLoRA).",
+    click.Choice(["fp32", "bf16", "nf4"]),
+    default="fp32",
+)
 @option("--samples N", "Samples of an epoch. Default: those of the network's data set.", COUNT)
 @option("--memory-gib X", "Memory that training may take. Default: that of the device.", POSITIVE)
 @option("--json FILE", "Also write the answer into a file.", OUTPUT_FILE, into="path")
@@ -539,6 +545,8 @@ def fit(path: Any, **options: Any) -> int:
     epochwatt fit --model torchvision.models:squeezenet1_1 --like resnet50 --device nano
     # a language model from its configuration
     epochwatt fit --model config.json --device orin.nano --batch-size 1 --length 1024
+    # the same with QLoRA
+    epochwatt fit --model config.json --device orin.nano --batch-size 1 --lora 16 --weights nf4
     """
     from epochwatt.memory.fit import Request, answer  # imports torch
     from epochwatt.memory.fit_lines import as_json, fit_lines

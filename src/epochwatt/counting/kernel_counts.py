@@ -22,6 +22,7 @@ KINDS = (
     "convolution",
     "depthwise",
     "gemm",
+    "gemm16",  # of 16 bits, for which GPUs have units of their own
     "elementwise",
     "normalise",
     "pool",

@@ -132,7 +132,8 @@ def _matrix_product(call: Call) -> Iterator[Kernel]:
     if call.name == "aten.addmm":
         yield Kernel(f"{call.name}.bias", "elementwise", 0, _bytes(call.inputs[0], out), n)
         read = [*read, out]
-    yield Kernel(call.name, "gemm", flops, _bytes(*read, *call.outputs), n)
+    kind = "gemm16" if out.element_size() == 2 else "gemm"
+    yield Kernel(call.name, kind, flops, _bytes(*read, *call.outputs), n)
 
 
 def _convolution_flops(x: Any, weight: Any, out: Any, rest: tuple[Any, ...]) -> int:

@@ -89,9 +89,11 @@ class _Recorder(TorchDispatchMode):
             start = self._starts.pop(layer, len(self.launches))
             steps = self.launches[start:]
             del self.launches[start:]
-            for is_product, kind in ((True, "gemm"), (False, "elementwise")):
-                own = [kernel for _, kernel in steps if (kernel.kind == "gemm") == is_product]
+            products = [kernel for _, kernel in steps if kernel.kind.startswith("gemm")]
+            others = [kernel for _, kernel in steps if not kernel.kind.startswith("gemm")]
+            for own in (products, others):
                 if own:
+                    kind = own[0].kind if own is products else "elementwise"
                     flops, moved = (sum(getattr(k, n) for k in own) for n in ("flops", "bytes"))
                     most = max(kernel.elements for kernel in own)
                     kernel = Kernel(f"recurrent.{kind}", kind, flops, moved, most)

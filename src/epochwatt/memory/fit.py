@@ -12,17 +12,18 @@ from pathlib import Path
 from epochwatt.board.device import host
 from epochwatt.board.device.kinds import KINDS
 from epochwatt.board.training import resident
-from epochwatt.board.training.allocated import Allocated, Manner, forecast, has_libraries
+from epochwatt.board.training.allocated import Allocated, Manner, has_libraries
+from epochwatt.board.training.language_models import RANK
 from epochwatt.board.training.optimisers import ADAM, ADAMW, SGD
 from epochwatt.board.training.resident import MIB, Constants, Need
 from epochwatt.errors import ConfigError
-from epochwatt.memory.networks import LENGTH, Asked, find
+from epochwatt.memory.networks import LENGTH, NF4, Asked, Tuning, find
+from epochwatt.memory.repeated import memory_of
 from epochwatt.memory.simulated import Epoch, Simulator, simulator
 from epochwatt.study.config import Device
 from epochwatt.study.devices import Devices
 
 HOST = "host"
-LORA_RANK = 16
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,17 @@ class Request:
     prefetch_factor: int = 2
     length: int = LENGTH
     lora: int = 0
+    weights: str = "fp32"
     samples: int | None = None
     memory_gib: float | None = None
     task: str = "train"
 
     threshold: int | None = None  # of malloc, MALLOC_MMAP_THRESHOLD_
+
+    @property
+    def tuning(self) -> Tuning:
+        """Return which weights are trained, and how they are kept."""
+        return Tuning(self.lora, self.weights)
 
 
 @dataclass(frozen=True)
@@ -110,8 +117,13 @@ def answer(request: Request, root: Path = Path()) -> Answer:
     device = devices.get(name, "--device")
     constants = resident.constants_of(device.board)
     room, room_source = _room(request, device, name == here)
-    asked = find(request.model, request.like, request.length, request.lora, root)
-    simulates = simulator(name, asked, root)
+
+    @cache
+    def asked_for(tuning: Tuning) -> Asked:
+        return find(request.model, request.like, request.length, tuning, root)
+
+    asked = asked_for(request.tuning)
+    simulates = simulator(name, asked.samples, asked_for, root)
     request = replace(
         request,
         device=name,
@@ -120,11 +132,9 @@ def answer(request: Request, root: Path = Path()) -> Answer:
     )
 
     @cache
-    def allocated(lora: int, batch_size: int, how: Manner) -> Allocated:
-        of = (
-            asked if lora == request.lora else find(request.model, None, request.length, lora, root)
-        )
-        return forecast(of.subject, batch_size, how)
+    def memory(tuning: Tuning, how: Manner) -> Callable[[int], Allocated]:
+        of = asked_for(tuning)
+        return cache(memory_of(of.subject, of.stack, how))
 
     def manner(of: Request) -> Manner:
         optimiser, on_gpu = of.optimiser or SGD, bool(device.board)
@@ -133,7 +143,7 @@ def answer(request: Request, root: Path = Path()) -> Answer:
     def need(of: Request, batch_size: int) -> Need:
         data_mib = 0.0 if asked.samples.file_bytes else asked.samples.mib
         return resident.need_of(
-            allocated(of.lora, batch_size, manner(of)),
+            memory(of.tuning, manner(of))(batch_size),
             constants,
             of.num_workers,
             of.prefetch_factor,
@@ -146,9 +156,8 @@ def answer(request: Request, root: Path = Path()) -> Answer:
         largest = resident.largest(
             lambda n: with_margin(need(of, n), constants), room, of.batch_size
         )
-        is_simulated = not of.lora and of.batch_size <= (of.samples or 1)
-        epoch = simulates.epoch(of) if is_simulated else None
-        counted = allocated(of.lora, of.batch_size, manner(of))
+        epoch = simulates.epoch(of) if of.batch_size <= (of.samples or 1) else None
+        counted = memory(of.tuning, manner(of))(of.batch_size)
         return Way(change, of, counted, need(of, of.batch_size), largest, epoch)
 
     now = way("as asked", request)
@@ -197,8 +206,14 @@ def _changes(request: Request, device: Device, is_config: bool) -> Iterator[tupl
             yield "checkpointing of blocks", replace(request, checkpointing=True)
         if request.optimiser in (ADAM, ADAMW):
             yield "optimiser sgd", replace(request, optimiser=SGD)
+        rank = request.lora or RANK
         if is_config and not request.lora:
-            yield f"LoRA of rank {LORA_RANK}", replace(request, lora=LORA_RANK)
+            yield f"LoRA of rank {rank}", replace(request, lora=rank)
+        if is_config and request.weights != NF4:
+            words = f"LoRA of rank {rank} on weights of four bits (QLoRA)"
+            yield words, replace(request, lora=rank, weights=NF4)
+    if is_config and request.weights == "fp32":
+        yield "weights in bf16", replace(request, weights="bf16")
     if request.precision in ("fp32", "tf32"):
         half = "fp16" if device.board in resident.OLD_CUDA else "bf16"
         yield f"precision {half}", replace(request, precision=half)

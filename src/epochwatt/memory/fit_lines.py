@@ -16,7 +16,10 @@ def fit_lines(answer: Answer) -> list[str]:
     if asked.task == "train":
         how.insert(1, str(asked.optimiser))
         how += ["checkpointing"] if asked.checkpointing else []
+        how += [f"LoRA of rank {asked.lora}"] if asked.lora else []
         how += [f"gradients of {asked.accumulate} accumulated"] if asked.accumulate > 1 else []
+    if asked.weights != "fp32":
+        how.insert(1, f"weights in {asked.weights}")
     verb = {"train": "training", "infer": "inference"}[asked.task]
     return [
         f"FORECAST, not measured: {verb} {asked.model} on {answer.device.title}",
@@ -64,7 +67,8 @@ def _parts(answer: Answer) -> list[tuple[str, str]]:
 
 def _header(answer: Answer) -> tuple[str, ...]:
     header = ("what to change first", "MiB", "", "largest batch size")
-    return (*header, "epoch s", "Wh") if answer.now.epoch else header
+    energy = "Wh at most" if answer.simulator.is_limit else "Wh"
+    return (*header, "epoch s", energy) if answer.now.epoch else header
 
 
 def _row(answer: Answer, way: Way) -> tuple[str, ...]:
@@ -86,7 +90,7 @@ def _time_lines(answer: Answer) -> list[str]:
     samples = counted(answer.now.request.samples or 0, "samples")
     lines = [f"time and energy of {samples}: {answer.simulator.source}"]
     if answer.simulator.held_out:
-        lines.append(f"  {answer.simulator.held_out}; speed of all arithmetic is that of fp32")
+        lines.append(f"  {answer.simulator.held_out}; only products are faster in 16 bits")
     if answer.device.board:
         return [
             *lines,
@@ -127,5 +131,6 @@ def as_json(answer: Answer) -> dict[str, Any]:
         },
         "as_asked": way(answer.now),
         "changes": [way(change) for change in answer.changes],
+        "energy_is_limit": answer.simulator.is_limit,
         "time": [answer.simulator.source, answer.simulator.held_out],
     }

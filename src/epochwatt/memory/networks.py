@@ -3,8 +3,9 @@
 None needs weights or a data set.
 """
 
+import copy
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,18 +13,30 @@ import torch
 from torch import nn
 
 from epochwatt.board.training.allocated import Subject, resized, subject_of
+from epochwatt.board.training.language_models import four_bit, with_adapters
 from epochwatt.board.training.optimisers import ADAMW, SGD
 from epochwatt.board.training.references import is_reference, resolve
 from epochwatt.board.training.workloads import workload_of
 from epochwatt.columns import Factors
 from epochwatt.counting.count_workload import count_network, count_workload, network_factors
 from epochwatt.errors import ConfigError
+from epochwatt.memory.repeated import Stack, kernels_of
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
 from epochwatt.twin.boards import SampleFacts, load_samples
 
 LENGTH = 512  # tokens of a sample, unless asked otherwise
 SAMPLES = 1000  # of an epoch, where the network says nothing of its data
+
+
+class Tuning(NamedTuple):
+    """Which weights of a network of transformers are trained, and how it keeps them."""
+
+    lora: int = 0  # rank of adapters; 0: all weights are trained
+    weights: str = "fp32"  # or bf16, or NF4
+
+
+NF4 = "nf4"  # in four bits, frozen
 
 
 class Asked(NamedTuple):
@@ -36,10 +49,15 @@ class Asked(NamedTuple):
     # (task, precision) -> kernels of a mini-batch, as `count_workload` returns them
     count_kernels: Callable[[str, str], dict[str, Any]]
     is_config: bool = False  # of transformers
+    stack: Stack | None = None  # the same network as repeated blocks; None: it is not known to be
 
 
 def find(
-    model: str, like: str | None = None, length: int = LENGTH, lora: int = 0, root: Path = Path()
+    model: str,
+    like: str | None = None,
+    length: int = LENGTH,
+    tuning: Tuning = Tuning(),  # noqa: B008 # never changed
+    root: Path = Path(),
 ) -> Asked:
     """Return a network and what it trains on; ConfigError: there is none of that name.
 
@@ -47,25 +65,27 @@ def find(
     is that of the network `like`, or a pair of network and mini-batch; or a folder or JSON file
     with the configuration of a network of transformers
     `length`: tokens of a sample, of the last
-    `lora`: rank of its adapters; 0: all weights are trained
+    `tuning`: of the last
     """
     path = Path(model)
     if path.is_dir():
         path /= "config.json"
     if path.suffix == ".json":
         samples = SampleFacts(SAMPLES, 0.0, length, SAMPLES * length * 8 / 2.0**20, "asked")
-        subject = subject_of_config(_read_config(path), length, lora)
-        return _counted(model, subject, ADAMW, samples)._replace(is_config=True)
-    if lora:
+        stack = stack_of_config(_read_config(path), length, tuning)
+        return counted(model, stack.subject(stack.n), ADAMW, samples, stack)
+    if tuning != Tuning():
         raise ConfigError(
-            "LoRA is for networks of transformers", found=f"--model {model}", do="leave --lora out"
+            "LoRA and the type of weights are asked of networks of transformers",
+            found=f"--model {model}",
+            do="leave --lora and --weights out; smollm.lora and smollm.qlora have them built in",
         )
     rows = read_rows(WorkloadRow, root / "config/workloads.yaml")
     reference = model.replace(":", ".")
     is_function = model not in rows and is_reference(reference)
     if is_function and like is None:
         pair = _subject_of_pair(resolve(reference, "--model"), model)
-        return _counted(model, pair, SGD, SampleFacts(SAMPLES, 0.0, 0.0, 0.0, "asked"))
+        return counted(model, pair, SGD, SampleFacts(SAMPLES, 0.0, 0.0, 0.0, "asked"))
     if is_function:
         factors: Factors = {"model": reference, "network": {"build": reference, "like": like}}
     elif like:
@@ -84,16 +104,25 @@ def find(
     )
 
 
-def _counted(name: str, subject: Subject, optimiser: str, samples: SampleFacts) -> Asked:
+def counted(
+    name: str, subject: Subject, optimiser: str, samples: SampleFacts, stack: Stack | None = None
+) -> Asked:
     """Return a network that is counted on a mini-batch of its own."""
 
-    def count(task: str, precision: str) -> dict[str, Any]:
+    def count(subject: Subject, precision: str) -> dict[str, Any]:
         with torch.device("meta"):
             network = subject.build()
         minibatch = resized(subject.sample(), 8)
         return count_network(network, minibatch, name, subject.loss, optimiser, precision)
 
-    return Asked(name, subject, optimiser, samples, count)
+    def count_all(task: str, precision: str) -> dict[str, Any]:
+        made = None
+        if stack is not None and stack.n > 2:
+            blocks = stack.subject
+            made = kernels_of(lambda n: count(blocks(n), precision), stack.n)
+        return made or count(subject, precision)
+
+    return Asked(name, subject, optimiser, samples, count_all, stack is not None, stack)
 
 
 def _subject_of_pair(make: Callable[[], Any], name: str) -> Subject:
@@ -131,10 +160,28 @@ def _read_config(path: Path) -> dict[str, Any]:
 
 
 def subject_of_config(config: dict[str, Any], length: int, lora: int = 0) -> Subject:
+    """Return a language model of transformers on samples of `length` tokens; see below."""
+    stack = stack_of_config(config, length, Tuning(lora))
+    return stack.subject(stack.n)
+
+
+def stack_of_config(
+    config: dict[str, Any],
+    length: int,
+    tuning: Tuning = Tuning(),  # noqa: B008 # never changed
+    names: Collection[str] | None = None,
+) -> Stack:
     """Return a language model of transformers, with random weights, on samples of `length` tokens.
 
-    Raises ConfigError: no transformers, or it does not know the kind of network.
+    Raises ConfigError: no transformers, it does not know the kind of network, or four bits without
+    adapters.
+
+    `names`: of the layers that get adapters; None: all but the last
     """
+    if tuning.weights == NF4 and not tuning.lora:
+        raise ConfigError(
+            "weights of four bits are frozen", do="add --lora RANK: adapters to train"
+        )
     try:
         from transformers import AutoConfig, AutoModelForCausalLM
     except ImportError as error:
@@ -144,44 +191,39 @@ def subject_of_config(config: dict[str, Any], length: int, lora: int = 0) -> Sub
             do=".venv/bin/python -m pip install transformers",
         ) from None
     try:
-        known = AutoConfig.for_model(**config)
+        known = AutoConfig.for_model(**config).get_text_config()
     except (KeyError, TypeError, ValueError) as error:
         raise ConfigError(
             f"transformers knows no network {config['model_type']!r}", found=str(error)
         ) from None
     known.use_cache = False
+    kinds = getattr(known, "layer_types", None) or [""] * known.num_hidden_layers
+    period = next(n for n in range(1, len(kinds) + 1) if _repeats(kinds, n))
 
-    def build() -> nn.Module:
-        network = AutoModelForCausalLM.from_config(known)
-        return with_adapters(network, lora) if lora else network
+    def subject(n: int) -> Subject:
+        shortened = copy.deepcopy(known)
+        shortened.num_hidden_layers = n * period
+        if getattr(known, "layer_types", None):
+            shortened.layer_types = kinds[: n * period]
+
+        def build() -> nn.Module:
+            network = AutoModelForCausalLM.from_config(shortened)
+            if tuning.weights == "bf16":
+                network.to(torch.bfloat16)
+            if not tuning.lora:
+                return network
+            frozen = four_bit if tuning.weights == NF4 else None
+            return with_adapters(network, tuning.lora, frozen, names)
+
+        return Subject(build, sample, _own_loss)
 
     def sample() -> Any:
         tokens = torch.zeros(1, length, dtype=torch.int64)
         return {"input_ids": tokens, "labels": tokens.clone()}
 
-    return Subject(build, sample, _own_loss)
+    return Stack(len(kinds) // period, subject)
 
 
-class Adapted(nn.Module):
-    """A linear layer that is frozen, plus the product of two narrow ones that are trained."""
-
-    def __init__(self, layer: nn.Linear, rank: int) -> None:
-        super().__init__()
-        self.layer = layer
-        self.down = nn.Linear(layer.in_features, rank, bias=False)
-        self.up = nn.Linear(rank, layer.out_features, bias=False)
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Return the layer's output, corrected."""
-        return self.layer(inputs) + self.up(self.down(inputs))
-
-
-def with_adapters(network: nn.Module, rank: int) -> nn.Module:
-    """Freeze a network and give each linear layer but the last, its head, adapters of a rank."""
-    network.requires_grad_(False)
-    head = getattr(network, "get_output_embeddings", lambda: None)()
-    for module in list(network.modules()):
-        for name, child in list(module.named_children()):
-            if isinstance(child, nn.Linear) and child is not head:
-                setattr(module, name, Adapted(child, rank))
-    return network
+def _repeats(kinds: list[str], period: int) -> bool:
+    """Tell whether layers take turns with a period, and the last turn is whole."""
+    return len(kinds) % period == 0 and kinds == kinds[:period] * (len(kinds) // period)

@@ -82,6 +82,8 @@ class Board:
     # not named are like it
     units: dict[str, list[float]]
     sources: dict[str, str]  # where a number is from that no data sheet tells
+    # operations a clock of a product of 16 bits, relative to the cores' own in fp32
+    half_gain: float = 1.0
 
     def factors_of(self, instance: str) -> tuple[float, float]:
         """Return the factors of time and power by which a unit differs from the parameters' one."""

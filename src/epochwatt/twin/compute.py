@@ -40,6 +40,7 @@ MAIN_OTHERS = 2  # beside the loader's workers: the monitor and autograd's own t
 EFFICIENCIES = {  # kind of kernel -> parameter: the share of the GPU's rate that it reaches
     "convolution": "dense_efficiency",
     "gemm": "dense_efficiency",
+    "gemm16": "dense_efficiency",
     "depthwise": "depthwise_efficiency",
 }
 PARAMETERS = (  # all that the time of a mini-batch on the GPU hangs on
@@ -72,8 +73,9 @@ def kernels_s(
     gpu_hz = 1e6 * np.atleast_1d(gpu_mhz)[:, None]
     emc_hz = 1e6 * np.atleast_1d(emc_mhz)[:, None]
     efficiency = _column(p["elementwise_efficiency"])
+    gains = {"convolution": board.tf32_gain, "gemm16": board.half_gain}
     for kind, name in EFFICIENCIES.items():
-        gain = board.tf32_gain if kind == "convolution" else 1.0
+        gain = gains.get(kind, 1.0)
         efficiency = np.where(work.kind == kind, gain * _column(p[name]), efficiency)
     threads = _column(p["threads_per_core"]) * board.cuda_cores
     occupancy = np.minimum(1.0, work.elements(batch_size) / threads)

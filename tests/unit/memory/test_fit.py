@@ -1,6 +1,8 @@
 """`epochwatt fit`: what fits, what does not, and what the kernel says of it."""
 
+import functools
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,11 @@ from click.testing import CliRunner
 from benchmarks import memory
 from epochwatt.cli import epochwatt
 from epochwatt.errors import ConfigError, EpochwattError
+from epochwatt.memory import networks
 from epochwatt.memory.fit import Request, answer
 from epochwatt.memory.fit_lines import as_json, fit_lines
+from epochwatt.memory.networks import Tuning
+from epochwatt.memory.simulated import simulator
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 LLAMA = {
@@ -68,7 +73,36 @@ def test_functions_and_configurations_are_networks_too(tmp_path):
     lora = asked(str(tmp_path), device="orin.nano", batch_size=4, length=64, lora=4)
     assert lora.now.tensors.optimiser < full.now.tensors.optimiser
     assert any(way.change.startswith("LoRA") for way in full.changes)
-    assert full.now.epoch is None
+    qlora = asked(str(tmp_path), device="thor", batch_size=4, length=64, lora=4, weights="nf4")
+    assert qlora.now.tensors.weights < 0.6 * lora.now.tensors.weights
+    by_change = {way.change: way for way in full.changes}
+    assert (
+        by_change["LoRA of rank 16 on weights of four bits (QLoRA)"].need.total
+        < full.now.need.total
+    )
+    text = "\n".join(fit_lines(qlora))
+    assert "weights in nf4" in text
+    assert "Wh at most" in text  # no power of Thor is known but its modes' limits
+    assert qlora.now.epoch.energy_wh == pytest.approx(120 * qlora.now.epoch.e2e_s / 3600)
+
+
+def test_time_of_fine_tuning_follows_what_is_trained(tmp_path):
+    """On a simulated board: adapters alone are faster, checkpointing slower, 16 bits faster."""
+    config = {**LLAMA, "hidden_size": 1024, "intermediate_size": 2816, "num_hidden_layers": 1}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    find = functools.cache(
+        lambda tuning: networks.find(str(tmp_path), None, 256, tuning, REPOSITORY)
+    )
+    tell = simulator("orin", find(Tuning()).samples, find, REPOSITORY).epoch
+    full = Request("", batch_size=8)
+
+    def epoch_s(**settings):
+        return tell(replace(full, **settings)).e2e_s
+
+    assert epoch_s(lora=4) < epoch_s()
+    assert epoch_s(checkpointing=True) > epoch_s()
+    assert epoch_s(precision="bf16") < 0.7 * epoch_s()
+    assert epoch_s(accumulate=8) < epoch_s()
 
 
 @pytest.mark.parametrize(
@@ -78,7 +112,8 @@ def test_functions_and_configurations_are_networks_too(tmp_path):
         ({"model": "no.such:function"}, "cannot be imported"),
         ({"model": "torchvision.models:alexnet"}, "add --like"),
         ({"device": "orim"}, "is 'orim'"),
-        ({"lora": 4}, "LoRA is for networks of transformers"),
+        ({"lora": 4}, "asked of networks of transformers"),
+        ({"weights": "nf4"}, "asked of networks of transformers"),
         ({"model": "no/config.json"}, "cannot be read"),
     ],
 )

@@ -32,6 +32,7 @@ except ImportError:  # torch < 1.13, which forecasts nothing
 STATES = {SGD: 1, ADAM: 2, ADAMW: 2}  # tensors that an optimiser keeps for each weight
 STEPS = 2  # malloc serves the first otherwise than those after it
 META = "meta"
+MARK: Event = (0, 0)  # among the events: a phase of the step ends
 Loss = Callable[[nn.Module, Any], torch.Tensor]  # (network, mini-batch) -> number to train on
 
 
@@ -100,6 +101,10 @@ class _LiveStorages(TorchDispatchMode):
 
         self._seen[place] = weakref.ref(storage, free)
         self._add(key, n_bytes)
+
+    def mark(self) -> None:
+        """Note that a phase ends."""
+        self.events.append(MARK)
 
     def _add(self, key: int, n_bytes: int) -> None:
         self.bytes += n_bytes
@@ -221,12 +226,15 @@ def _forecast(
     for tensor in [*network.parameters(), *network.buffers()]:
         live.see(tensor)
     weights = live.bytes
+    live.mark()
     with live:
         minibatch = resized(sample, batch_size)
         for tensor in _tensors(minibatch):
             live.see(tensor)
         minibatch_bytes = live.bytes - weights
-        step = _Steps(network, loss, manner)
+        live.mark()
+        step = _Steps(network, loss, manner, live.mark)
+        live.mark()
         for _ in range(1 if manner.on_gpu else STEPS):
             end_of_first = len(live.events)
             step(minibatch)
@@ -277,10 +285,12 @@ def subject_of(workload: Workload) -> Subject:
 class _Steps:
     """Trains on fake tensors: the order and the temporaries of `workloads.Trainer.step`."""
 
-    def __init__(self, network: nn.Module, loss: Loss, manner: Manner) -> None:
+    def __init__(
+        self, network: nn.Module, loss: Loss, manner: Manner, mark: Callable[[], None]
+    ) -> None:
         if manner.optimiser not in STATES:
             raise ConfigError(f"no optimiser {manner.optimiser!r} is forecast", allowed=STATES)
-        self.network, self.loss, self.manner = network, loss, manner
+        self.network, self.loss, self.manner, self.mark = network, loss, manner, mark
         self.weights = [weight for weight in network.parameters() if weight.requires_grad]
         n_states = STATES[manner.optimiser] if manner.task == "train" else 0
         self.states = [[torch.empty_like(w) for _ in range(n_states)] for w in self.weights]
@@ -296,8 +306,12 @@ class _Steps:
         for _ in range(self.manner.accumulate):
             with self._autocast():
                 loss = self.loss(self.network, minibatch)
+                self.mark()
+            self.mark()  # autocast has forgotten the weights that it cast
             loss.backward()
+            self.mark()
         self._update()
+        self.mark()
 
     def _autocast(self) -> Any:
         dtype = AUTOCAST.get(self.manner.precision)

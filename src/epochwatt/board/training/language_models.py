@@ -237,7 +237,17 @@ def four_bit(layer: nn.Linear) -> nn.Module:
             do="install it there (on Orin build it with -DCOMPUTE_CAPABILITY=87), or choose LoRA; "
             "`epochwatt fit --weights nf4` tells memory and time without it",
         ) from error
-    kept = bits.Linear4bit(
+
+    class Frozen(bits.Linear4bit):
+        """A layer that is made again from the seed: no checkpoint holds it."""
+
+        def _save_to_state_dict(self, *_: Any) -> None:
+            pass
+
+        def _load_from_state_dict(self, *_: Any) -> None:
+            pass
+
+    kept = Frozen(
         layer.in_features,
         layer.out_features,
         bias=layer.bias is not None,

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from epochwatt.board.records.dataset_folder import folder_name
 from epochwatt.board.training import language_models, workloads
 from epochwatt.board.training.language_models import (
     Adapted,
@@ -18,8 +19,11 @@ from epochwatt.board.training.language_models import (
     with_adapters,
 )
 from epochwatt.board.training.loaders import TimedMinibatches
+from epochwatt.board.training.session import Session
 from epochwatt.board.training.text import LENGTH, N_TOKENS, TOKENS, TokenFile
 from epochwatt.board.training.workloads import WORKLOADS, Trainer, workload_of
+from epochwatt.datasets import recipes
+from epochwatt.datasets.make import make_dataset
 from epochwatt.errors import DataError, TrainingError
 
 CPU = torch.device("cpu")
@@ -122,14 +126,38 @@ def test_qlora_without_bitsandbytes_is_refused_and_can_be_counted_all_the_same(m
     assert n_bytes == n_weights // 2 + n_weights // 64
 
 
-def test_qlora_with_bitsandbytes_learns():
+@pytest.mark.filterwarnings("ignore")
+def test_qlora_with_bitsandbytes_learns_and_goes_on_from_a_checkpoint():
     pytest.importorskip("bitsandbytes", reason="trains with bitsandbytes")
-    network = small(frozen=four_bit)
-    losses = step_twice(network)
+    workload = WORKLOADS["smollm"]._replace(build=lambda: small(frozen=four_bit))
+    words = tokens()
+    one, other = (Trainer(workload, CPU, seed=3) for _ in range(2))
+    minibatch = one.copy((words[:, :-1], words[:, 1:]))
+    losses = [one.step(minibatch).item() for _ in range(12)]
     assert losses[-1] < losses[0]
-    kept = network.blocks[0].gate.layer.weight
+    kept = one.network.blocks[0].gate.layer.weight
     assert kept.dtype == torch.uint8
     assert kept.numel() == 32 * 48 // 2
+    other.load_state_dict(one.state_dict())
+    assert other.step(minibatch).item() == one.step(minibatch).item()
+
+
+def test_an_epoch_of_lora_is_measured(folder, factors, machine, tmp_path, monkeypatch):
+    scale, sizes = 2e-4, {**SMALL, "tokens": N_TOKENS}
+    recipe = recipes.recipe("tokens", "synthetic", scale)
+    make_dataset(tmp_path / folder_name("tokens", "synthetic", scale), recipe)
+    lora = WORKLOADS["smollm"]._replace(build=lambda: with_adapters(Decoder(**sizes)))
+    monkeypatch.setitem(workloads.WORKLOADS, "smollm", lora)
+    named = {"dataset": "tokens", "dataset_source": "synthetic", "dataset_scale": scale}
+    changes = {"model": "smollm", **named, "recipe": recipe, "batch_size": 2, "num_workers": 1}
+    with Session(folder, {**factors, **changes}, str(tmp_path), machine, {}) as session:
+        session.measure(0)
+    meta = folder.read(0).meta
+    assert (meta["n_samples"], meta["n_minibatches"]) == (4, 2)
+    assert meta["compute_s"] > 0
+    assert meta["fetch_s"] > 0
+    assert not meta["cache"]["in_memory"]  # tokens are read from the disk
+    assert meta["loss"] == pytest.approx(np.log(N_TOKENS), rel=0.05)
 
 
 def peft_llama():
