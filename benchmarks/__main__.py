@@ -1,8 +1,8 @@
 """`python -m benchmarks [NAME ...]`: measure, print a table, write results/benchmarks.json.
 
-Those with a table of their own in benchmarks/tables/ (`tables.TIMED`) write it, too. `peers` and
-`flower`, which install what the checkout lacks, `memory` and `memory_limits`, half an hour, run
-only when they are named.
+Those with a table of their own in benchmarks/tables/ (`tables.TIMED`) write it, too. `peers`,
+`flower` and `fine_tuning`, which install what the checkout lacks, `memory` and `memory_limits`,
+half an hour, run only when they are named.
 """
 
 import argparse
@@ -41,9 +41,10 @@ BENCHMARKS = {  # in the order in which they run -> module and function
     "fleet": ("fleet", "run"),
     "memory": ("memory", "run"),
     "memory_limits": ("memory", "limits"),
+    "fine_tuning": ("fine_tuning", "run"),
     "flower": ("flower", "run"),
 }
-NAMED_ONLY = ("peers", "memory", "memory_limits", "flower")
+NAMED_ONLY = ("peers", "memory", "memory_limits", "fine_tuning", "flower")
 OUT = REPOSITORY / "results/benchmarks.json"
 
 

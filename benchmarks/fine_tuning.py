@@ -1,0 +1,182 @@
+"""Hold forecasts of fine-tuning against what others published: `python -m benchmarks fine_tuning`.
+
+Memory and time of large language models on boards, told from their configurations alone: nothing is
+trained, and no published number is an input. What was published was trained with transformers of
+that time, whose gated delta rule has other operators than today's; so they are counted with it, in
+an environment of its own (`requirements/fine-tuning.txt`).
+"""
+
+import json
+import os
+import subprocess
+from typing import Any
+
+import pandas as pd
+
+from benchmarks.environments import environment
+from benchmarks.results import REPOSITORY, Result, Row, at_most, write_tables
+from epochwatt.errors import EpochwattError
+
+FOLDER = REPOSITORY / "benchmarks/tables/memory"
+GIB = 2**30
+QWEN = {  # SOURCE: config.json of Qwen3.5 (Apache-2.0), and the defaults of transformers
+    "model_type": "qwen3_5_text",
+    **{"vocab_size": 248320, "head_dim": 256, "num_key_value_heads": 4},
+    **{"linear_num_key_heads": 16, "linear_num_value_heads": 32, "num_attention_heads": 16},
+}
+SMALL = {"model_type": "qwen2", "tie_word_embeddings": True, "vocab_size": 151936}
+CONFIGS: dict[str, dict[str, Any]] = {
+    "Qwen3.5-4B": {
+        **QWEN,
+        **{"hidden_size": 2560, "intermediate_size": 9216, "num_hidden_layers": 32},
+        "tie_word_embeddings": True,
+    },
+    "Qwen3.5-9B": {
+        **QWEN,
+        **{"hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 32},
+    },
+    "Qwen3.5-27B": {
+        **QWEN,
+        **{"hidden_size": 5120, "intermediate_size": 17408, "num_hidden_layers": 64},
+        **{"num_attention_heads": 24, "linear_num_value_heads": 48},
+    },
+    "TinyLlama-1.1B": {
+        "model_type": "llama",
+        **{"hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 22},
+        **{"num_attention_heads": 32, "num_key_value_heads": 4, "vocab_size": 32000},
+    },
+    "Qwen2.5-1.5B": {
+        **SMALL,
+        **{"hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 28},
+        **{"num_attention_heads": 12, "num_key_value_heads": 2},
+    },
+    "Qwen2.5-3B": {
+        **SMALL,
+        **{"hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 36},
+        **{"num_attention_heads": 16, "num_key_value_heads": 2},
+    },
+}
+# names of the layers that get adapters, as both sources have it
+ADAPTED = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+# Tokens: the samples are Alpaca's first 500 or 512 in the template of the scripts, padded to the
+# longest of a mini-batch. ASSUME: they are as long as the first 335 (counted in words and signs).
+THOR = {"board": "thor", "precision": "bf16", "longest": 512, "workers": 0}
+NANO = {"board": "orin.nano", "precision": "bf16", "longest": 512, "workers": 0, "batch": 1}
+# SOURCE: Thor: NVIDIA, adsahu-nv/jetson-ai-lab@fa89e9524140, finetune-on-jetson.mdx (31 March 2026;
+# pull request 371 of NVIDIA-AI-IOT/jetson-ai-lab), its scripts: AdamW, no packing, bf16. Orin Nano:
+# bitsandbytes issue 1218, "3.5 to 4.4 GB depending on model". ASSUME: the smallest and the largest
+# model that has a public configuration, mini-batches of one sample, rank 16, checkpointing.
+CASES: list[dict[str, Any]] = [
+    {
+        **THOR,
+        **{"model": "Qwen3.5-4B", "lora": 0, "weights": "bf16", "checkpointing": True},
+        **{"batch": 4, "accumulate": 2, "samples": 500, "mean": 160},
+        **{"published_gb": 42.0, "published_s": 298.18},
+    },
+    {
+        **THOR,
+        **{"model": "Qwen3.5-9B", "lora": 8, "weights": "bf16", "checkpointing": False},
+        **{"batch": 4, "accumulate": 2, "samples": 512, "mean": 160},
+        **{"published_gb": 50.0, "published_s": 215.79},
+    },
+    {
+        **THOR,
+        **{"model": "Qwen3.5-27B", "lora": 16, "weights": "nf4", "checkpointing": True},
+        **{"batch": 2, "accumulate": 4, "samples": 512, "mean": 128},
+        **{"published_gb": 28.0, "published_s": 618.94},
+    },
+    *(
+        {
+            **NANO,
+            **{"model": model, "lora": 16, "weights": "nf4", "checkpointing": True},
+            **{"accumulate": 1, "published_gb": gb},
+        }
+        for model, gb in (("TinyLlama-1.1B", 3.5), ("Qwen2.5-1.5B", None), ("Qwen2.5-3B", 4.4))
+    ),
+]
+
+
+def forecast(case: dict[str, Any]) -> dict[str, Any]:
+    """Return a case with its forecasts: GiB by part, seconds."""
+    from epochwatt.board.training import resident
+    from epochwatt.board.training.allocated import Manner
+    from epochwatt.board.training.optimisers import ADAMW
+    from epochwatt.memory import networks
+    from epochwatt.memory.fit import Request
+    from epochwatt.memory.repeated import memory_of
+    from epochwatt.memory.simulated import simulator
+    from epochwatt.study.devices import Devices
+    from epochwatt.twin.boards import SampleFacts
+
+    tuning = networks.Tuning(case["lora"], case["weights"])
+    config = CONFIGS[case["model"]]
+    device = Devices(REPOSITORY).get(case["board"], "the board")
+    manner = Manner(
+        case["precision"], ADAMW, "train", case["checkpointing"], case["accumulate"], on_gpu=True
+    )
+    stack = networks.stack_of_config(config, case["longest"], tuning, ADAPTED)
+    tensors = memory_of(stack.subject(stack.n), stack, manner)(case["batch"])
+    need = resident.need_of(tensors, resident.constants_of(device.board), case["workers"])
+    row = {
+        **case,
+        "weights_gb": tensors.weights / GIB,
+        "gradients_gb": tensors.gradients / GIB,
+        "optimiser_gb": tensors.optimiser / GIB,
+        "activations_gb": tensors.activations / GIB,
+        "kept_gb": need.kept / GIB,
+        "process_gb": (need.process + need.engine) / GIB,
+        "forecast_gb": need.total / GIB,
+    }
+    if "mean" not in case:
+        return row
+    stack = networks.stack_of_config(config, case["mean"], tuning, ADAPTED)
+    facts = SampleFacts(case["samples"], 0.0, case["mean"], 0.0, "")
+    asked = networks.counted(case["model"], stack.subject(stack.n), ADAMW, facts, stack)
+    epoch = simulator(case["board"], facts, lambda _: asked, REPOSITORY).epoch(
+        Request(
+            case["model"],
+            batch_size=case["batch"],
+            precision=case["precision"],
+            checkpointing=case["checkpointing"],
+            accumulate=case["accumulate"],
+            samples=case["samples"],
+            lora=case["lora"],
+            weights=case["weights"],
+        )
+    )
+    assert epoch is not None
+    return {**row, "forecast_s": epoch.e2e_s}
+
+
+def run(quick: bool) -> Result:
+    """Forecast all cases with transformers of their time; write their table."""
+    python = environment("fine-tuning")
+    words = [str(python), "-m", "benchmarks.fine_tuning", *(["quick"] if quick else [])]
+    src = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src")}
+    done = subprocess.run(
+        words, env=src, cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise EpochwattError("forecasts failed", found=done.stderr.strip().split("\n")[-1])
+    rows = pd.DataFrame(map(json.loads, done.stdout.splitlines()))
+    for error, ours, theirs in (
+        ("memory_error_pct", "forecast_gb", "published_gb"),
+        ("time_error_pct", "forecast_s", "published_s"),
+    ):
+        rows[error] = 100.0 * (rows[ours] / rows[theirs].astype(float) - 1.0)
+    if not quick:
+        write_tables(FOLDER, {"fine-tuning": rows.round(2)})
+    memory, time = rows.memory_error_pct.dropna().abs(), rows.time_error_pct.dropna().abs()
+    return Result(
+        [
+            Row("memory of fine-tuning, error", list(memory), "%", 1, at_most(15)),
+            Row("time of fine-tuning on Thor, error", list(time), "%", 1, at_most(25)),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    import sys
+
+    for case in CASES[-1:] if "quick" in sys.argv else CASES:
+        print(json.dumps(forecast(case)), flush=True)
