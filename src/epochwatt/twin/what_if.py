@@ -25,7 +25,7 @@ from epochwatt.twin.network import COUNTS, Network, network_of
 from epochwatt.twin.parameters import Parameters
 from epochwatt.twin.power import check_clocks
 from epochwatt.twin.power_modes import CONFIG, load_twin_with_modes
-from epochwatt.twin.predicted import Question, predict
+from epochwatt.twin.predicted import Question, predict, questions
 from epochwatt.twin.refits import load_refits
 from epochwatt.twin.twin import Twin
 
@@ -498,7 +498,11 @@ def _nearest_lines(
     asked, settings = (_settings(side, twin) for side in (q, near))
     differs = [] if near.model == q.model else [near.model]
     differs += [f"{name} {value}" for name, value in settings.items() if value != asked[name]]
-    covered = [f for f in facts if {c.model for c in nearest.configurations(f)} <= {*twin.works}]
+    covered = [
+        fact
+        for fact in facts
+        if all(asked.model in twin.works for side in fact.sides for asked in questions(side))
+    ]
     simulated = predict(covered, twin, twin.parameters)
     errors = {}
     for row in rows:
