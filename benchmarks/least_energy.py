@@ -10,7 +10,8 @@ an answer is judged, beside the answer of who runs every mode as often as it is 
 how much more energy it takes. Tables without repeats are judged by their own numbers. Where noise
 is large the least mean of a table is that of a lucky mode, so regret beside it stands apart.
 
-Writes benchmarks/tables/prediction/least-energy.csv, by sweep, and least-energy-tables.csv.
+Writes benchmarks/tables/prediction/least-energy.csv, by sweep, and least-energy-tables.csv; with
+`profile`, the rows of `epochwatt profile` alone are made anew.
 Sweeps that may not be passed on are added where EPOCHWATT_PUBLIC_DATA names them, and so is
 fine-tuning on an AGX Orin at pinned GPU clocks, of which energies alone are published: there a run
 takes the same time in each mode, the search sees the energy, and MAXN is its governor.
@@ -25,6 +26,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
@@ -41,9 +43,8 @@ from epochwatt.prediction.models.times_power import predictors
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Reference
 from epochwatt.prediction.profile.bench import Played, replayed
-from epochwatt.prediction.profile.command import BESIDE, METHODS
 from epochwatt.prediction.profile.search import ENDLESS_S, Goal, Profile, search
-from epochwatt.prediction.registry import load_method
+from epochwatt.prediction.registry import RECOMMENDED, load_method
 from epochwatt.prediction.transfer.baselines import preset_places, strongest
 from epochwatt.sweeps.find import find_tables
 from epochwatt.sweeps.mode_table import ModeTable, SweepRow, tables_of
@@ -54,7 +55,8 @@ N_RUNS = 10
 FEW = 5  # runs, where a table has little more than ten modes
 LEAST_MODES = 5  # of a table
 N_DRAWS = 5
-RANDOM = "random modes"
+RANDOM, PROFILE = "random modes", "profile"
+TABLE = ["sweep", "workload", "batch_size", "strategy"]  # what tells rows apart
 KERNEL = "kernel"  # work of tables that are left out
 GPU, LIMIT = Mode._fields.index("gpu_mhz"), Mode._fields.index("power_limit_w")
 HEAD = ["sweep", "tables", "modes", "strategy", "runs", "regret, %: median / worst"]
@@ -78,7 +80,7 @@ class Task(NamedTuple):
 def profiled(bench: Played, n_runs: int = N_RUNS) -> Choice:
     """Return what `epochwatt profile` answers."""
     goal = Goal("energy", None, ENDLESS_S, max_runs=n_runs)
-    profile = Profile(bench, goal, load_method(METHODS["energy"]), beside=[load_method(BESIDE)])
+    profile = Profile(bench, goal, load_method(RECOMMENDED))
     search(profile)
     assert profile.best is not None
     return bench.place(profile.best.mode), len(profile.ran)
@@ -131,8 +133,8 @@ def powertrain(bench: Played, sweep: str, draw: int) -> Choice:
 def strategies(sweep: str, bench: Played) -> dict[str, Callable[[Played, int], Choice]]:
     """Return strategy -> what it answers on a bench, in a draw."""
     found: dict[str, Callable[[Played, int], Choice]] = {
-        f"profile, {N_RUNS} runs": lambda played, _: profiled(played),
-        f"profile, {FEW} runs": lambda played, _: profiled(played, FEW),
+        f"{PROFILE}, {N_RUNS} runs": lambda played, _: profiled(played),
+        f"{PROFILE}, {FEW} runs": lambda played, _: profiled(played, FEW),
         f"best of {N_RUNS} {RANDOM}": from_random,
         f"Zeus, {N_RUNS} runs": lambda played, _: zeus(played),
     }
@@ -154,8 +156,8 @@ def unseen_j(bench: Played, place: int) -> float:
     return float(played.unseen(mode)[0].prod(1).mean())
 
 
-def answers(task: Task) -> pd.DataFrame:
-    """Return how each strategy does on a table: a row each."""
+def answers(task: Task, of_profile: bool = False) -> pd.DataFrame:
+    """Return how each strategy does on a table: a row each; or `epochwatt profile` alone does."""
     sweep, table, governed_j = task
     means = replayed(table)
     energy_j = means.time_s * means.power_w
@@ -164,6 +166,8 @@ def answers(task: Task) -> pd.DataFrame:
     except PredictionError:  # the table lacks it
         maxn = int(means.time_s.argmin())
     ways = strategies(sweep, means)
+    if of_profile:
+        ways = {name: way for name, way in ways.items() if name.startswith(PROFILE)}
     has_repeats = len(table.rows) > len(energy_j)
     rows, chosen = [], dict[str, Choice]()
     for draw in range(N_DRAWS):
@@ -249,11 +253,19 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
 def main(names: list[str]) -> int:
     """Judge on all tables, or on the sweeps that are named; write where none is."""
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # of the processes that are started now
-    asked = [task for task in tasks() if not names or task.sweep in names]
+    of_profile = names == [PROFILE]
+    asked = [task for task in tasks() if of_profile or not names or task.sweep in names]
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        frame = pd.concat(pool.map(answers, asked))
+        frame = pd.concat(pool.map(partial(answers, of_profile=of_profile), asked))
+    if of_profile:
+        before = pd.read_csv(TABLES / "least-energy-tables.csv")
+        orders = {name: before[name].unique().tolist().index for name in ("sweep", "strategy")}
+        frame = pd.concat([frame, before]).drop_duplicates(TABLE)
+        frame = frame.sort_values(
+            [*orders], key=lambda cells: cells.map(orders[cells.name]), kind="stable"
+        )
     print(summary(frame).to_string())
-    if not names:
+    if of_profile or not names:
         write_tables(TABLES, {"least-energy": summary(frame), "least-energy-tables": frame})
     return 0
 

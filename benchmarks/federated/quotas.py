@@ -15,9 +15,8 @@ from epochwatt.errors import ConfigError
 
 FOLDER = "EPOCHWATT_FLEET_BOARD"  # variable with the board's folder
 PERIOD_US = 100_000
-# A mode of 1000 "MHz" would be a core; four boards leave one of two to Flower and the imports.
-SHARES_MHZ = (50, 75, 100, 125, 150, 175, 200, 225)
-IDLE_W, CORE_W = 2.0, 60.0
+SHARES_MHZ = (100, 150, 200, 250, 300, 350, 400, 450)  # a mode of 1000 "MHz" would be a core
+IDLE_W, CORE_W = 2.0, 20.0
 V1, V2 = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
 
 

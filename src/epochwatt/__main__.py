@@ -19,8 +19,8 @@ def main() -> int:
     if sys.argv[1:2] == ["run"]:
         return _run(sys.argv[2:])
     print(
-        f"error: the command line needs {missing}, which is not here; `run` alone needs nothing\n"
-        '  do: pip install "epochwatt[workflow]" (Python 3.11 or newer)',
+        f"error: all commands but `epochwatt run` need {missing}, which is not installed here\n"
+        '  do: pip install "epochwatt[workflow]" (Python 3.11 or newer; about 500 MB)',
         file=sys.stderr,
     )
     return 1

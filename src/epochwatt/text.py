@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 HOST, THIS_MACHINE = "host", "this machine"  # a device, and how texts call it
 NOT_DRAWN = "Not drawn"  # begins the caption of a panel without a number
-POWER_SENSORS = (  # what it takes, where power was not measured
-    "It takes the sensor of a board, an NVIDIA GPU or a CPU with RAPL; "
-    "`epochwatt doctor` says which is read"
-)
+# what it takes, where power was not measured; with the command that works in a checkout alone
+POWER_SENSORS = "It takes the sensor of a board, an NVIDIA GPU or a CPU with RAPL"
+POWER_SENSORS_HERE = f"{POWER_SENSORS}; `epochwatt doctor` says which is read"
 # what a terminal obeys, or shows in another order; tabs and ends of lines are none of it
 CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 

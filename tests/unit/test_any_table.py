@@ -435,7 +435,7 @@ def test_scores_of_predictions(shape):
         )
         named_tables(shape, folder, tables, needed, **choices)
         with mock.patch.object(scores, "STYLE", str(ROOT / scores.STYLE)):
-            scores.draw_scores(str(folder), shape.backend)
+            scores.draw_scores(str(folder), shape.backend, {}, str)
         scores.write_page(str(folder), shape.backend, f"{folder}/scores.html")
 
 

@@ -67,10 +67,6 @@ def test_a_figure_and_a_run_that_fail_are_named_and_alone_tried_again(shop, fini
     assert failing in checkout.read("results/summary.txt")
     assert "NOT MADE: plot_fig02" in checkout.epochwatt("summary").text
 
-    (checkout.root / "results/index.html").unlink()
-    assert checkout.snakemake("figures").status == 1
-    assert not (checkout.root / "results/index.html").exists()  # it asked for less
-
     again = checkout.snakemake()
     assert (again.status, again.jobs) == (1, jobs)
     assert not_made(checkout).count(PLANTED) == 2

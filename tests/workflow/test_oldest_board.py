@@ -52,7 +52,7 @@ def run_program(folder, module, factors, **words):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("num_workers", [0, 1])
+@pytest.mark.parametrize("num_workers", [pytest.param(0, marks=pytest.mark.thorough), 1])
 def test_three_epochs_in_two_processes(folder, num_workers):
     factors = {"power_mode": "asis", "num_workers": num_workers, "torch_threads": 1}
     for first, last in ((0, 1), (2, 2)):

@@ -113,6 +113,7 @@ rule score_predictions:
         modes=modes_fitted,
         published=subpath(input.measurements, parent=True),
         folder=subpath(output.predictions, parent=True),
+        titles=SETTINGS.titles,
         code=code_of("score_predictions.py", *METHOD_MODULES),
     script:
         "../scripts/score_predictions.py"

@@ -3,6 +3,7 @@
 from epochwatt.adapters import job_log
 from epochwatt.figures.tables.scores import draw_scores, write_page
 from epochwatt.prediction.evaluation.score_predictions import score_predictions
+from epochwatt.prediction.registry import method_title
 
 
 def main(snakemake):
@@ -16,7 +17,8 @@ def main(snakemake):
             counts=snakemake.input.counts,
             folder=folder,
         )
-        draw_scores(folder, snakemake.wildcards.backend)
+        backend, titles = snakemake.wildcards.backend, snakemake.params.titles
+        draw_scores(folder, backend, titles, method_title)
         write_page(folder, snakemake.wildcards.backend, snakemake.output.page)
 
 

@@ -24,6 +24,7 @@ from epochwatt.cli.predict import count, fit, profile, recommend, rounds, schedu
 from epochwatt.cli.results import compare, explain, page, report, summary
 from epochwatt.cli.share import convert_sweep, export, sweeps, validate
 from epochwatt.errors import EpochwattError
+from epochwatt.project import how_to_get_a_folder, is_studied_here
 from epochwatt.text import printable
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
@@ -76,16 +77,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         path = "" if error.filename is None else f"{error.filename}: "
         advice = ADVICE.get(error.errno or 0, "see `ulimit -a`")
         message = f"{path}{error.strerror or error}\n  do: {advice}"
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in ("", "epochwatt"):
+            raise
+        package = package.replace("torchvision", "torch")  # which it needs as well
+        known = EpochwattError(
+            f"this command needs {package}, which {sys.executable} does not have",
+            do="pip install " + ("torch torchvision" if package == "torch" else package),
+        )
+        if not is_studied_here():
+            known.do = f"{known.do}; then {how_to_get_a_folder()}"
+        message = str(known)
     except EpochwattError as error:
         message = str(error)
-        if not Path("config").is_dir() and re.search(
-            r"(?<![\w/])(config|results|measured)[/:]", message
-        ):
+        if not is_studied_here() and re.search(r"(?<![\w/])(config|results)[/:]", message):
+            error.do = None  # it holds in a checkout alone
             message = str(
                 EpochwattError(
                     f"{Path.cwd()} is not an epochwatt checkout: it has no folder config/",
-                    found=message.replace("\n", "\n  "),
-                    do="change to your checkout, or make a folder without one: `epochwatt init`",
+                    found=str(error).replace("\n", "\n  "),
+                    do=how_to_get_a_folder(),
                 )
             )
     mark = click.style("error:", fg="red", bold=True)

@@ -259,7 +259,7 @@ def recommend(verify: bool, figure: bool, nvpmodel: bool, **options: Any) -> Non
 @option("--batch-size N", "Mini-batch size. Default: 16.", COUNT)
 @option(
     "--method NAME",
-    "Prediction method that chooses the modes. Default: stacked, or utilisation for energy.",
+    "Prediction method that chooses the modes. Default: stacked.",
 )
 @click.pass_context
 def profile(context: click.Context, device: str | None, model: str | None, **options: Any) -> int:

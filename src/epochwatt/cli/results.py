@@ -6,6 +6,7 @@ import click
 
 from epochwatt.cli.command import NOT_NEGATIVE, OUTPUT_FILE, PATH, RESULT, command, option, say
 from epochwatt.errors import EpochwattError
+from epochwatt.project import is_studied_here, start_command
 
 PAGES = (  # the last is the first to open
     ("report", "results/report.html", "Snakemake's own, with the graph of the rules"),
@@ -18,8 +19,8 @@ PAGES = (  # the last is the first to open
 def summary(folder: Path | None) -> None:
     """Print what was trained, where the time went, and where page, figures and tables are.
 
-    With FOLDER: the text of `epochwatt page FOLDER`, on runs of your own script; it needs no
-    checkout.
+    With FOLDER, or without results where measured/ has runs of your own script: the text of
+    `epochwatt page FOLDER`. That needs no checkout.
 
     Examples:
     # the text that `make run` ends with
@@ -27,6 +28,12 @@ def summary(folder: Path | None) -> None:
     # your own runs
     epochwatt summary measured
     """
+    from epochwatt.study.imported import find_own_runs
+
+    path, measured = Path("results/summary.txt"), Path("measured")
+    if folder is None and not path.exists():
+        has_own = not Path("results").exists() and find_own_runs(measured)[1]
+        folder = measured if has_own or not is_studied_here() else None
     if folder is not None:
         from epochwatt.pages.first_look import read_own_runs, text_lines
 
@@ -34,12 +41,11 @@ def summary(folder: Path | None) -> None:
         return
     from epochwatt.study.not_made import read
 
-    path = Path("results/summary.txt")
     failures = read().failures
     if not path.exists() and not failures:
         raise EpochwattError(
             f"{path} does not exist yet",
-            do="make run (on a Jetson: .venv/bin/snakemake --profile jetson)",
+            do=f"{start_command()} (on a Jetson: .venv/bin/snakemake --profile jetson)",
         )
     if path.exists():
         click.echo(path.read_text("utf-8"))

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from epochwatt.errors import EpochwattError
+from epochwatt.project import start_command
 from epochwatt.study import not_made
 
 REPORT = Path("results/report.html")
@@ -27,7 +28,7 @@ def make_report() -> str:
     if not PAGE.exists() and not not_made.FILE.exists():
         raise EpochwattError(
             f"there is nothing to report yet: no {PAGE}",
-            do="run the workflow (`make run`; on a board: snakemake --profile jetson)",
+            do=f"run the workflow (`{start_command()}`; on a board: snakemake --profile jetson)",
         )
     newest = max((path.stat().st_mtime for path in shown_files()), default=0.0)
     if REPORT.exists() and REPORT.stat().st_mtime >= newest:

@@ -2,7 +2,6 @@
 
 import csv
 import difflib
-import hashlib
 import io
 import re
 from collections.abc import Iterator, Sequence
@@ -31,14 +30,7 @@ DESCRIPTOR_SHAPE = {
 }
 TABLE_SHAPE = {
     "epochwatt": {"table": shapes.WORD, "provenance": shapes.WORD},
-    "hash": shapes.WORD,
     "schema": {"fields": [{"name": shapes.WORD, "type": shapes.WORD, "unit?": shapes.WORD}]},
-}
-CROISSANT_SHAPE = {
-    "name": shapes.WORD,
-    "description": shapes.TEXT,
-    "license": shapes.WORD,
-    "distribution": [{"contentUrl": shapes.WORD, "sha256": shapes.WORD}],
 }
 RECORDS_SHAPE = {"*": {"*": shapes.WORD}}
 _NOT_KNOWN = ("nan", "na", "n/a", "null", "none", "-", "--", "?", "#n/a")
@@ -67,7 +59,6 @@ def check_folder(folder: Path) -> list[DataError]:
             )
         ]
     problems = list(_check_files(folder))
-    altered = {str(problem.where) for problem in problems}
     resources = [r for r in descriptor["resources"] if "schema" in r]
     if not resources:
         problems.append(DataError("no table", where=package.DESCRIPTOR, allowed="one or more"))
@@ -75,23 +66,23 @@ def check_folder(folder: Path) -> list[DataError]:
         if wrong := shapes.problem(resource, TABLE_SHAPE):
             problems.append(DataError(f"{resource['name']}: {wrong}", where=package.DESCRIPTOR))
             return problems
-        problems += _check_table(folder, resource, altered)
+        problems += _check_table(folder, resource)
     provenances = {resource["epochwatt"]["provenance"] for resource in resources}
     return problems + list(_check_statements(folder, descriptor, provenances))
 
 
 def _check_readable(folder: Path) -> Iterator[DataError]:
-    """Yield a problem for each pipe, socket or device, and for each file too large to read."""
+    """Yield a problem for each folder, pipe or device, and for each file too large to read."""
     for path in sorted(folder.iterdir()):
-        if path.is_fifo() or path.is_socket() or path.is_char_device() or path.is_block_device():
+        if not path.is_file():
             yield DataError("a package has plain files only", where=path.name, do="remove it")
-        elif path.is_file() and path.stat().st_size > LARGEST:
+        elif path.stat().st_size > LARGEST:
             allowed = f"{LARGEST >> 20} MiB"
             yield DataError("too large for a file of a package", where=path.name, allowed=allowed)
 
 
 def _check_files(folder: Path) -> Iterator[DataError]:
-    """Yield missing files, folders, and files that are not as SHA256SUMS has them."""
+    """Yield missing files, and files that are not as SHA256SUMS has them."""
     present = {path.name for path in folder.iterdir()}
     for name in package.NEEDED:
         if name not in present:
@@ -104,16 +95,14 @@ def _check_files(folder: Path) -> Iterator[DataError]:
     for name in sorted(sums.keys() - present - set(package.NEEDED)):
         yield DataError(f"{name} is missing", where=name, do="get the whole package again")
     for name in sorted(present - {SUMS}) if SUMS in present else ():
-        if not (folder / name).is_file():
-            yield DataError("a package has no folders", where=name)
-        elif wrong := fault(str(folder / name), sums):
+        if wrong := fault(str(folder / name), sums):
             yield DataError(wrong.partition("was altered: ")[2], where=name)
 
 
 def _check_statements(
     folder: Path, descriptor: Document, provenances: set[str]
 ) -> Iterator[DataError]:
-    """Yield where name, description, licence and croissant.json contradict the tables.
+    """Yield where name, description and licence contradict the tables.
 
     `provenances`: of the tables
     """
@@ -139,30 +128,10 @@ def _check_statements(
         if wrong := package.licence_problem(licence):
             allowed = ["a name of https://spdx.org/licenses, such as CC-BY-4.0"]
             yield wrong_at(where, f"the licence {wrong}", licence, allowed)
-    try:
-        croissant = _read_metadata(folder, package.CROISSANT, CROISSANT_SHAPE)
-    except DataError as error:
-        yield error
-        return
-    # what it is -> value in croissant.json, and in datapackage.json
-    pairs = {key: (croissant[key], descriptor[key]) for key in ("name", "description")}
-    if licences and croissant["license"] not in map(package.licence_url, licences):
-        pairs["license"] = (croissant["license"], licences[0])
-    hashes = {file["contentUrl"]: f"sha256:{file['sha256']}" for file in croissant["distribution"]}
-    expected = {r["path"]: r.get("hash") for r in descriptor["resources"] if "schema" in r}
-    for path in expected.keys() | hashes.keys():
-        pairs[f"checksum of {path}"] = (hashes.get(path), expected.get(path))
-    for what, (value, other) in pairs.items():
-        if value != other:
-            allowed = [f"{other}, as in {package.DESCRIPTOR}"]
-            yield wrong_at(package.CROISSANT, f"another {what}", str(value), allowed)
 
 
-def _check_table(folder: Path, resource: Document, altered: set[str]) -> list[DataError]:
-    """Check a table, cell by cell, and its entry in `datapackage.json`; return all problems.
-
-    `altered`: files that are not as SHA256SUMS has them, which is reported already
-    """
+def _check_table(folder: Path, resource: Document) -> list[DataError]:
+    """Check a table, cell by cell, and its entry in `datapackage.json`; return all problems."""
     stated, path = resource["epochwatt"], resource["path"]
     table = TABLES.get(stated["table"])
     if table is None:
@@ -172,8 +141,8 @@ def _check_table(folder: Path, resource: Document, altered: set[str]) -> list[Da
         return [DataError("the table is missing", where=path)]
     problems = list(_check_entry(resource, table))
     try:
-        content = files.read_bytes(str(folder / path))
-        lines = read_lines(content.decode("utf-8-sig", "surrogateescape"), path)
+        content = files.read_bytes(str(folder / path)).decode("utf-8-sig", "surrogateescape")
+        lines = read_lines(content, path)
     except DataError as error:
         return [*problems, error]
     if [*lines.columns] != table.header:
@@ -185,13 +154,7 @@ def _check_table(folder: Path, resource: Document, altered: set[str]) -> list[Da
     if stated["provenance"] == "measured":
         problems += _check_records(folder, path, lines)
     problems += cells
-    if not problems:
-        problems += check_keys(path, lines, table)
-    actual = f"sha256:{hashlib.sha256(content).hexdigest()}"
-    if actual != resource["hash"] and path not in altered:
-        problem = f"another checksum of {path}"
-        problems.append(wrong_at(package.DESCRIPTOR, problem, resource["hash"], [actual]))
-    return problems
+    return problems or [*check_keys(path, lines, table)]
 
 
 def _check_entry(resource: Document, table: Table) -> Iterator[DataError]:

@@ -8,7 +8,7 @@ import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -21,13 +21,14 @@ from epochwatt.board.records import files
 from epochwatt.board.records.shapes import Document
 from epochwatt.epochs.bottleneck import PART_COLUMNS as PARTS
 from epochwatt.errors import RecordError
-from epochwatt.pages.numbers import Bar, Column, shown, text_table
+from epochwatt.pages.numbers import Bar, Column, link, shown, text_table
 from epochwatt.pages.timeline import read_epoch, timeline
 from epochwatt.study.imported import IMPORTED, find_own_runs
 from epochwatt.study.runs import Run
 from epochwatt.templates import render
 from epochwatt.text import POWER_SENSORS, aligned, counted
 
+Cell = TypeVar("Cell")
 PAGE = "page.html"
 WHEN = "%Y-%m-%d %H:%M:%S"
 FEW = 20  # epochs up to which a table needs no window of its own
@@ -46,19 +47,33 @@ class OwnRun:
     title: str  # its network, or the name that it was given
     setting: str
     facts: list[str]  # number of epochs and when, means, what limits the reading
+    overview: dict[str, str]  # its row of the overview: title of a column -> text
     rows: list[dict[str, object]]  # an epoch each: title of a column -> its text, or bars
     key: dict[str, str]  # parts of an epoch: class of the style sheet -> words
     flags: dict[str, str]  # of any of its epochs -> meaning
     power: Document | None  # over the last epoch; None: it was not measured
     advice: Advice
 
+    @property
+    def name(self) -> str:
+        """Return its id with its setting."""
+        return f"{self.run} ({self.setting})" if self.setting else self.run
+
     def lines(self) -> list[str]:
         """Return it for the terminal."""
         names = [name for name in self.rows[0] if name != "parts"]
         table = aligned([names, *([str(row[name]) for name in names] for row in self.rows)])
         flags = [f"{name}: {meaning}" for name, meaning in self.flags.items()]
-        head = f"{self.run} ({self.setting})" if self.setting else self.run
-        return [head, *self.facts, "", *table, "", self.advice.advice, self.advice.reason, *flags]
+        return [
+            self.name,
+            *self.facts,
+            "",
+            *table,
+            "",
+            self.advice.advice,
+            self.advice.reason,
+            *flags,
+        ]
 
 
 def read_own_runs(folder: Path) -> list[OwnRun]:
@@ -76,8 +91,7 @@ def read_own_runs(folder: Path) -> list[OwnRun]:
         raise RecordError(
             f"{folder} holds no run of EpochMonitor with a finished epoch",
             found=f"{counted(n, 'folders')} without source.json and an epoch" if n else "nothing",
-            do="name the folder that holds the runs' folders; runs of the workflow are shown by "
-            "`make run` in their checkout",
+            do="name the folder that holds the runs' folders",
         )
     epochs = join_ranks(read_own_epochs(home, runs.values()))
     settings = {name: run.factors.get("settings", {}) for name, run in runs.items()}
@@ -87,6 +101,13 @@ def read_own_runs(folder: Path) -> list[OwnRun]:
         run = runs.get(str(name)) or runs[f"{name}.rank1"]
         n_ranks = sum(other.startswith(f"{name}.rank") for other in runs) + (name in runs)
         own.append(_own_run(home, replace(run, id=str(name)), n_ranks, rows, advice[str(name)]))
+    by_id = {run.run: run for run in own}
+    for slower in own:
+        if faster := by_id.get(slower.advice.compared_run):
+            faster.facts.append(
+                f"{slower.name} would save {slower.advice.saved_pct:.0f} % of its time with these "
+                "settings (measured)"
+            )
     return own
 
 
@@ -101,7 +122,16 @@ def write_page(folder: Path, runs: list[OwnRun]) -> Path:
         tables[run.run] = text_table(f"epochs-{n}", run.rows, *given)._replace(
             is_tall=len(run.rows) > FEW
         )
-    text = render("first_look.html", runs=runs, tables=tables, sensors=POWER_SENSORS)
+    rows = [
+        {**row, "run": link(f"run-{n}", run.run), "advice": run.advice.advice}
+        for n, (run, row) in enumerate(zip(runs, _overview(runs), strict=True))
+    ]
+    kinds = {"run": "", "setting": "", "advice": "why"}
+    overview = text_table("runs", rows, *(Column(n, n, kinds.get(n, "n")) for n in rows[0]))
+    overview = overview._replace(is_tall=len(rows) > FEW)
+    text = render(
+        "first_look.html", runs=runs, overview=overview, tables=tables, sensors=POWER_SENSORS
+    )
     with files.writing("the page", str(path)):
         files.write_bytes(str(path), text.encode("utf-8"))
     return path
@@ -109,8 +139,22 @@ def write_page(folder: Path, runs: list[OwnRun]) -> Path:
 
 def text_lines(runs: list[OwnRun]) -> Iterator[str]:
     """Yield what the page says, for the terminal."""
+    if len(runs) > 1:
+        rows = _overview(runs)
+        yield from [*aligned([list(rows[0]), *([*row.values()] for row in rows)]), ""]
     for n, run in enumerate(runs):
         yield from [*([""] if n else []), *run.lines()]
+
+
+def _overview(runs: list[OwnRun]) -> list[dict[str, str]]:
+    """Return a row for each run, to compare them at a glance."""
+    return _filled([{"run": run.run, **run.overview} for run in runs])
+
+
+def _filled(rows: list[dict[str, Cell]]) -> list[dict[str, Cell]]:
+    """Return rows of cells without the columns that none of them has."""
+    names = [name for name in rows[0] if any(row[name] for row in rows)]
+    return [{name: row[name] for name in names} for row in rows]
 
 
 def _own_run(folder: Path, run: Run, n_ranks: int, epochs: pd.DataFrame, advice: Advice) -> OwnRun:
@@ -118,9 +162,7 @@ def _own_run(folder: Path, run: Run, n_ranks: int, epochs: pd.DataFrame, advice:
     longest_s = float(epochs.e2e_s.max())
     parts = JOINED if epochs.wait_s.isna().all() else tuple(PARTS.values())
     key = {name.removesuffix("_s"): columns.label(name) for name in parts}
-    rows = [_row(epoch, parts, longest_s) for _, epoch in epochs.iterrows()]
-    empty = [name for name in rows[0] if not any(row[name] for row in rows)]
-    rows = [{name: cell for name, cell in row.items() if name not in empty} for row in rows]
+    rows = _filled([_row(epoch, parts, longest_s) for _, epoch in epochs.iterrows()])
     facts = [counted(len(epochs), "epochs")]
     ends = (epochs.t_start_unix_s.min(), epochs.t_end_unix_s.max())
     if all(map(pd.notna, ends)):  # logs of others may not tell it
@@ -132,9 +174,19 @@ def _own_run(folder: Path, run: Run, n_ranks: int, epochs: pd.DataFrame, advice:
         )
     if IMPORTED in run.studies:
         facts.append(f"imported from logs of {run.factors['imported']}")
-    later = counted_epochs(epochs)
+    later, setting = counted_epochs(epochs), _setting(run, epochs.iloc[0])
+    mean = later[[*_numbers(parts), "energy_wh"]].mean()  # NaN without an epoch
+    waiting = parts[0]  # together with copying, where they were not told apart
+    wait_pct = 100.0 * mean[waiting] / mean.e2e_s
+    overview = {
+        "setting": setting,
+        "epochs": str(len(epochs)),
+        columns.label("e2e_s"): _number(mean.e2e_s, "e2e_s"),
+        "wait": "" if pd.isna(wait_pct) else f"{wait_pct:.0f} %",
+        columns.label("energy_wh"): _energy(mean.energy_wh),
+    }
     if len(later):
-        means = {name: _number(float(later[name].mean()), name) for name in _numbers(parts)}
+        means = {name: _number(mean[name], name) for name in _numbers(parts)}
         told = (f"{columns.label(name)} {text}" for name, text in means.items() if text)
         n_valid = counted(len(later), "valid epochs")
         facts.append(f"mean of {n_valid} after the first: {', '.join(told)}")
@@ -145,8 +197,9 @@ def _own_run(folder: Path, run: Run, n_ranks: int, epochs: pd.DataFrame, advice:
     return OwnRun(
         run.id,
         str(run.factors["model"]),
-        _setting(run, epochs.iloc[0]),
+        setting,
         facts,
+        overview,
         rows,
         key,
         {flag: columns.FLAGS[flag].meaning + EFFECTS[columns.FLAGS[flag].effect] for flag in flags},
@@ -184,8 +237,7 @@ def _row(epoch: "pd.Series[Any]", parts: tuple[str, ...], longest_s: float) -> d
     )
     energy = ""
     if pd.notna(epoch.energy_wh):
-        wh = float(epoch.energy_wh)
-        energy = f"{wh:.3g} Wh" if wh >= 1.0 else f"{1000.0 * wh:.3g} mWh"
+        energy = _energy(epoch.energy_wh)
         if pd.notna(epoch.energy_error_pct):
             energy += f" \u00b1 {epoch.energy_error_pct:.1f} %"
     numbers = {columns.label(name): _number(epoch[name], name) for name in _numbers(parts)}
@@ -203,7 +255,16 @@ def _row(epoch: "pd.Series[Any]", parts: tuple[str, ...], longest_s: float) -> d
 def _number(value: float, name: str) -> str:
     """Return a number with its unit; empty where there is none."""
     unit = columns.unit(name)
+    if unit == "s" and 0.0 < abs(value) < 0.1:
+        value, unit = 1000.0 * value, "ms"
     return "" if pd.isna(value) else f"{shown(float(value), unit=unit)} {unit}"
+
+
+def _energy(wh: float) -> str:
+    """Return an energy with its unit; empty where there is none."""
+    if pd.isna(wh):
+        return ""
+    return f"{wh:.3g} Wh" if wh >= 1.0 else f"{1000.0 * wh:.3g} mWh"
 
 
 def _power(folder: str, epoch: int) -> Document | None:

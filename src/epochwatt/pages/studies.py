@@ -272,18 +272,18 @@ def _fulcrum_line(table: Table, n: int) -> Line:
 # -- federated rounds ----------------------------------------------------------------------------
 
 FEDERATED_COLUMNS = (  # numbers: columns of summary.csv
+    Column("rule", "rule", "wide"),
     Column("boards", "boards", "n"),
     Column("data", "data"),
-    Column("waiting", "clocks while waiting"),
-    Column("waiting_factor", "power of waiting, times", "n"),
-    Column("rule", "rule"),
-    Column("saved_pct", "energy saved per sample", "n"),
+    Column("waiting", "clocks"),
+    Column("waiting_factor", "x power", "n"),
+    Column("saved_pct", "energy saved", "n"),
     Column("saved_p10_pct", "10 %", "n"),
     Column("saved_p90_pct", "90 %", "n"),
-    Column("rests_on_waiting_pct", "of that from waiting", "n"),
     Column("longer_pct", "longer round", "n"),
-    Column("early_pct", "half of the boards end early by", "n"),
+    Column("early_pct", "half end early by", "n"),
     Column("waiting_time_pct", "waiting", "n"),
+    Column("rests_on_waiting_pct", "saved while waiting", "n"),
     Column("trained_pct", "data trained", "n"),
 )
 TRAINING_COLUMNS = (  # of trainings_summary.csv
@@ -310,10 +310,21 @@ def federated(tables: Mapping[str, str]) -> dict[str, object]:
         shown[name] = Shown(f"numbers-federated-{name}", numbers, lines, filters)
     return {
         "title": FEDERATED,
+        "answers": list(_federated_answers(Table(tables["summary"]))),
         "lead": in_short(claims),
         **shown,
         "claims": text_table("claims-federated", claim_rows(claims), *CLAIM_COLUMNS),
     }
+
+
+def _federated_answers(table: Table) -> Iterator[dict[str, object]]:
+    """Yield what a plan saves with each power of waiting, on the fleet that both are judged on."""
+    for n, row in enumerate(table.rows):
+        asked = {"rule": "plan", "waiting_factor": "1", "boards": table.rows[-1]["boards"]}
+        if row["data"] == table.rows[0]["data"] and asked.items() <= row.items():
+            names = {"saved": "saved_pct", "early": "early_pct"}
+            numbers = {key: table.number(n, name, "%") for key, name in names.items()}
+            yield {**row, "data": data_title(row["data"]), **numbers}
 
 
 def _federated_line(table: Table, n: int, shown: Sequence[Column]) -> Line:
@@ -327,6 +338,8 @@ def _federated_line(table: Table, n: int, shown: Sequence[Column]) -> Line:
         or table.number(n, column.name, columns.unit(column.name))
         for column in shown
     }
+    if row.get("trained_pct") != "100" or abs(float(row["saved_pct"])) < 1:
+        cells["rests_on_waiting_pct"] = None  # a part of nothing, or of other training
     more = {"data-has": f"fleet-{row['boards']}"}
     return Line(cells, " ".join(words.values()).lower(), table.path, n, more)
 

@@ -25,6 +25,7 @@ Prior = Callable[[Numbers], Numbers]  # modes (n, 6) -> what is expected of them
 CLOCKS = Mode._fields[:5]  # cores and clocks, and how much of the GPU is on
 LEVEL = 0.9  # of all intervals that are reported
 N_SAMPLES, SAMPLE_SEED = 400, 2
+HOPEFUL, HOPEFUL_POWER = 0.46, 0.25  # of `Predictor.hopeful`; set with `models.stacked.SCALE`
 
 
 def bounds(sample: Numbers, level: float) -> tuple[Numbers, Numbers]:
@@ -40,7 +41,6 @@ class Predictor(ABC):
     trained_on: Numbers  # (m, 6), the distinct modes it learned from
     # degrees of freedom of Student's t, as which an observation's logarithm lies about its mean
     free: float = math.inf
-    chosen: float = 1.0  # how many times as far off modes are that were chosen of many
 
     @abstractmethod
     def predict(self, modes: ArrayLike) -> Numbers:
@@ -100,6 +100,29 @@ class Predictor(ABC):
             )
         low, high = np.log(interval[0]), np.log(interval[1])
         return (low + high) / 2, (high - low) / (2 * float(stdtrit(self.free, (1 + LEVEL) / 2)))
+
+    @property
+    def hopeful(self) -> float:
+        """How many scales above what is expected modes are that were chosen of many, on average.
+
+        The best of many that are expected to keep a limit is one about which the predictor is too
+        hopeful (the winner's curse), the less so the more modes it knows. Where one part varies,
+        few modes lie at the limit, and none is chosen of many.
+        """
+        n_parts = int((np.ptp(self.trained_on, axis=0) > 0).sum())
+        n_modes = len(self.trained_on)
+        return HOPEFUL * math.sqrt(max(n_parts - 1, 0)) * n_modes**-HOPEFUL_POWER
+
+    def risk(self, modes: ArrayLike, most: float, least_sd: float = 0.0) -> Numbers:
+        """Return the probability that an observation in each mode is above `most`, (n,).
+
+        Of modes that are chosen of many. `least_sd`: the least scale, of logarithms
+        """
+        from scipy.special import stdtr  # slow to import
+
+        mean, scale = self.log_t(modes)
+        z = (mean - math.log(most)) / np.maximum(scale, least_sd)
+        return np.asarray(stdtr(self.free, z + self.hopeful))
 
     def fits(self, modes: ArrayLike) -> Numbers:
         """Return what d fits that agree about equally well with the data expect, shape (n, d)."""

@@ -65,6 +65,11 @@ def references(root: Path = Path()) -> dict[str, str]:
     return METHODS | {name: row.method for name, row in rows.items()}
 
 
+def method_title(name: str) -> str:
+    """Return a method's name for people; of one that is not in the registry its name."""
+    return load_method(name).title if name in references() else name
+
+
 def load_method(name: str, root: Path = Path(), option: str = "--method") -> Method:
     """Import a method by its name in the registry; `option` is for messages.
 

@@ -42,6 +42,27 @@ onerror:
 """
 
 
+def is_studied_here() -> bool:
+    """Return whether the working folder is a checkout, or was made by `epochwatt init`."""
+    return Path("config").is_dir()
+
+
+def start_command() -> str:
+    """Return the command that starts the workflow in the working folder."""
+    return "make run" if Path("Makefile").is_file() else "snakemake --profile profiles/host"
+
+
+def how_to_get_a_folder() -> str:
+    """Return how to get a folder in which all commands work, with this installation."""
+    if Path(SNAKEFILE).is_file():
+        return "change to your checkout, or make a folder without one: `epochwatt init my-study`"
+    return (
+        "work in a checkout of epochwatt; or type `make dist` there, then `pip install "
+        "--force-reinstall --no-deps dist/*.whl` here and `epochwatt init my-study` (this "
+        "installation was made from a repository, which leaves the workflow out)"
+    )
+
+
 def lay_out(folder: Path) -> str:
     """Fill a new or empty folder with config/, profiles/ and a Snakefile; return what is studied.
 
@@ -50,10 +71,9 @@ def lay_out(folder: Path) -> str:
     """
     if not Path(SNAKEFILE).is_file():
         raise EpochwattError(
-            "this installation of epochwatt has no workflow: it was made from a repository, not "
-            "from a release",
+            f"this installation of epochwatt has no workflow to make {folder} from",
             where=str(_HERE),
-            do="install a wheel (`make dist` in a checkout makes one), or work in a checkout",
+            do=how_to_get_a_folder(),
         )
     if folder.exists():
         names = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else ["a file"]

@@ -39,6 +39,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from epochwatt import columns
 from epochwatt.board.records.shapes import Document
 from epochwatt.columns import CLOCKS
 from epochwatt.counting.kernel_counts import KINDS, KernelCounts, load_kernel_counts
@@ -598,8 +599,8 @@ def split_lines(run: RunInMode, epochs: Sequence[EpochRow], why: EpochwattError)
     bottleneck = find_longest_part({name: means.get(name) for name in PARTS.values()})
     rows = [("an epoch", "s", "share")]
     rows += [
-        (f"  {part}", f"{means[name]:.4g}", _pct(means[name] / whole_s))
-        for part, name in PARTS.items()
+        (f"  {columns.label(name)}", f"{means[name]:.4g}", _pct(means[name] / whole_s))
+        for name in PARTS.values()
         if name in means
     ]
     energy = f"{3600.0 * means['energy_wh']:.4g} J an epoch" if "energy_wh" in means else "none"
@@ -625,11 +626,12 @@ def _part_table(explained: Explained) -> list[str]:
     rows: list[tuple[str, ...]] = [("an epoch", "s", "share", "J", "share")]
     for part in dict.fromkeys((*TIME_PARTS, *ENERGY_PARTS)):
         time = _cells(e.time_s, part, seen.e2e_s)
-        rows.append((f"  {part}", *time, *_cells(e.energy_j, part, seen.energy_j)))
+        name = columns.label(PARTS[part]) if part in PARTS else part
+        rows.append((f"  {name}", *time, *_cells(e.energy_j, part, seen.energy_j)))
     energy = "" if seen.energy_j is None else f"{seen.energy_j:.4g}"
     rows.append(("  all", f"{seen.e2e_s:.4g}", "100 %", energy, "100 %" if energy else ""))
     if not e.energy_j:
-        rows = [row[:3] for row in rows if row[0].strip() in (*TIME_PARTS, "all", "an epoch")]
+        rows = [row[:3] for row in rows if any(row[1:3])]
     return aligned(rows)
 
 

@@ -14,6 +14,7 @@ from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.counting.kernel_counts import KernelCounts, load_kernel_counts
 from epochwatt.epochs.table import EpochRow, read_rows
 from epochwatt.errors import EpochwattError
+from epochwatt.project import is_studied_here, start_command
 from epochwatt.roofline.explain import RUNS, TABLE, TO_MEASURE
 from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.points import RunInMode
@@ -25,6 +26,7 @@ from epochwatt.study.imported import COUNTS, find_own_runs, write_own_tables
 from epochwatt.study.runs import MEASURED, counts_path
 from epochwatt.text import first_of
 
+MOST = 12  # runs that a message lists
 HERE = "local"  # how the workflow calls this machine (config/devices/host.yaml)
 
 
@@ -40,16 +42,20 @@ def find_run(run: str, root: Path = Path()) -> tuple[RunInMode, Sequence[EpochRo
     folder, own = (root / MEASURED, {}) if matches else find_own_runs(run)
     matches = matches or [name for name in own if ".rank" not in name]
     if not matches:
+        candidates = [*ids, *(name for name in find_own_runs(MEASURED)[1] if ".rank" not in name)]
+        do = "name one of them, or the folder of a run of EpochMonitor"
+        if is_studied_here():
+            do = f"`epochwatt plan --runs` lists the runs, and `{start_command()}` measures them"
         raise EpochwattError(
-            f"no run {run!r} in {RUNS}, and none of EpochMonitor in {MEASURED}",
-            allowed=first_of(ids) or "none: nothing was measured or simulated yet",
-            do="`epochwatt plan` lists the runs, and `make run` measures them",
+            f"no run {run!r} was measured or simulated here",
+            allowed=first_of(candidates, MOST) or "none: nothing was measured or simulated yet",
+            do=do,
         )
     if len(matches) > 1:
         raise EpochwattError(
             f"{len(matches)} runs begin with {run!r}",
-            allowed=first_of(matches),
-            do="type more of the id; `epochwatt plan` lists all",
+            allowed=first_of(matches, MOST),
+            do="type more of the id",
         )
     with tempfile.TemporaryDirectory() as scratch:
         path: str | Path = root / RUNS / matches[0] / "epochs.csv"

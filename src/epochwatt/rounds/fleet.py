@@ -222,7 +222,7 @@ def _read_fits(path: str) -> pd.DataFrame:
 
 
 def _learned(member: Member, fits: pd.DataFrame, path: str) -> Member:
-    """Return boards as their fits correct them; of boards that are alike the one in the middle.
+    """Return a board as its fits correct it; of boards that are alike the one in the middle.
 
     How far fits were from what was planned is at least their spread.
     """

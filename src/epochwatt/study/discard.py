@@ -24,7 +24,7 @@ def discard(measured: str, run: str, epoch: int | None = None) -> list[str]:
         raise EpochwattError(
             f"{run!r} is not the id of a run",
             allowed="small letters, digits, dots and dashes",
-            do="`epochwatt plan` lists the ids",
+            do=f"name a folder in {measured}/",
         )
     if (Path(measured) / run / "idle").is_dir():
         return _discard_idle(Path(measured), run)

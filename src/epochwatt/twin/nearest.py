@@ -61,14 +61,9 @@ def published_questions(root: Path) -> Published:
     facts: dict[Question, dict[str, Fact]] = defaultdict(dict)
     for name, fact in load_published(root / "config/published").facts().items():
         if fact.paper == MAIN_PAPER and name in rows and rows[name].is_simulable:
-            for question in configurations(fact):
+            for question in (q for side in fact.sides for q in questions(side)):
                 facts[question][name] = fact
     return {question: tuple(named.values()) for question, named in facts.items()}
-
-
-def configurations(fact: Fact) -> list[Question]:
-    """Return the configurations that a published number is about."""
-    return [question for side in fact.sides for question in questions(side)]
 
 
 def only_assumed(device: str, published: Published, root: Path) -> bool:

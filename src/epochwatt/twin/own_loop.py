@@ -55,10 +55,11 @@ def own_loop(run: str, board: Board, p: Values) -> OwnLoop:
     samples = SampleFacts(n_samples, 0.0, 0.0, 0.0, "the run", kcycles)
     precision = files.read_json(found.counts)["precision"]
     unknown = [
-        f"what a sample costs the loader: {how}, taken as the same on a core of the board at "
-        "its highest clock; beside it, without",
-        "its files: all samples are simulated in memory, no storage medium",
-        "what else its body does than the counted mini-batch",
+        f"what loading a sample costs on the board: it was {how}, and a core of the board at its "
+        "highest clock is taken to need as long;",
+        "  the column `without loading` is the same epoch if loading cost nothing",
+        "its files: samples are taken to be in memory, so no storage medium is read",
+        "what the loop's body does besides the counted mini-batch",
     ]
     if precision != "fp32":
         unknown.append(
@@ -82,9 +83,9 @@ def _loading(seen: Observed, is_workers_known: bool) -> tuple[float, str]:
     n, workers = seen.n_minibatches, seen.num_workers
     if not workers:
         loading_s = seen.wait_s / n
-        in_process, unknown = "in the training process", "by as many workers as nobody told"
+        in_process, unknown = "in the training process", "with an unknown number of workers"
         where = in_process if is_workers_known else unknown
-        return loading_s, f"{1e3 * loading_s / seen.batch_size:.3g} ms measured {where}"
+        return loading_s, f"{1e3 * loading_s / seen.batch_size:.3g} ms, measured {where}"
     loading_s = workers * (seen.wait_s + seen.copy_s + seen.compute_s) / n
     words = f"{1e3 * loading_s / seen.batch_size:.3g} ms"
     if seen.wait_s > WAITS * seen.e2e_s:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 LONGEST_S = 365.25 * 86400.0  # of an epoch; what takes longer is a mistake
 FAR = 10.0  # times the default: no longer given in per cent
 OWN_RESULTS = (  # what is shown of somebody's own loop
-    *("epoch s", "  wait for the loader s", "  hand-over s", "  copy s", "  compute s"),
+    *("epoch s", "  wait s", "  hand-over s", "  copy s", "  compute s"),
     *("  overhead s", "energy Wh", "mean power W", "GPU utilisation %", "CPU utilisation %"),
 )
 SHOWN = 5  # at most, of assumed parameters and of published numbers
@@ -217,7 +217,7 @@ def _own_loop_lines(answer: Answer, free: Side, loop: "OwnLoop") -> list[str]:
         "loader workers": str(seen.num_workers),
         "batch size": f"{seen.batch_size:g}",
         "epoch s": f"{seen.e2e_s:.4g}",
-        "  wait for the loader s": f"{seen.wait_s:.4g}",
+        "  wait s": f"{seen.wait_s:.4g}",
         "  copy s": f"{seen.copy_s:.4g}" if loop.has_copy else "in compute",
         "  compute s": f"{seen.compute_s:.4g}",
         "  overhead s": f"{seen.overhead_s:.4g}",
@@ -331,7 +331,7 @@ def _results(side: Side, p: Parameters) -> dict[str, float]:
     }
     return {
         "epoch s": number(e.e2e_s),
-        "  wait for the loader s": max(number(e.stall_s) - handover_s - copy_s, 0.0),
+        "  wait s": max(number(e.stall_s) - handover_s - copy_s, 0.0),
         "  hand-over s": handover_s,
         "  copy s": copy_s,
         "  compute s": number(e.compute_s),

@@ -2,12 +2,14 @@
 
 import functools
 import shutil
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from benchmarks.synthetic import sampler_with
-from epochwatt import EpochMonitor
+from epochwatt import EpochMonitor, project
 from epochwatt.analysis import advice
 from epochwatt.board.telemetry.client import Sampler
 from epochwatt.cli import main
@@ -73,11 +75,13 @@ def typed(trained, tmp_path, monkeypatch, capsys):
         ("summary measured/{first}", "2 processes: times are means"),
         ("page", "page.html"),
         ("page measured/{slow}", "page.html"),
-        ("explain measured/{slow}", "  loader    0.1"),
+        ("summary", "2 workers hide"),
+        ("explain measured/{slow}", "  wait      0.1"),
         ("explain train", "4 runs begin with 'train'"),
         ("explain {fast}", "call `monitor.count(model, minibatch)`"),
-        ("explain nothing", "no run 'nothing'"),
+        ("explain nothing", "{slow}"),
         ("compare {slow} {fast}", "compared: num_workers (0, 2)"),
+        ("compare {slow} {pinned}", "wait + copy"),
         ("compare measured/{slow} {pinned}", "compared: settings (lr 0.1, lr 0.2)"),
         ("compare {slow} nothing", "no run matches 'nothing'"),
         ("export measured --output own --licence MIT", "epochs-measured.csv  24 rows"),
@@ -91,6 +95,31 @@ def typed(trained, tmp_path, monkeypatch, capsys):
 def test_commands_work_on_own_runs_or_say_what_is_wrong(trained, typed, command, said):
     is_wrong = "nothing" in command or "what-if" in command or command == "explain train"
     assert said.format(**trained[1]) in typed(command, int(is_wrong))
+
+
+@pytest.mark.parametrize("has_workflow", [True, False])
+def test_missing_torch_and_folder_are_named_with_what_to_do(typed, monkeypatch, has_workflow):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    for module in ("memory.fit", "board.training.allocated"):
+        monkeypatch.delitem(sys.modules, f"epochwatt.{module}", raising=False)
+    if not has_workflow:
+        monkeypatch.setattr(project, "SNAKEFILE", "nowhere")
+    told = typed("fit --model resnet50 --device nano", 1)
+    assert "needs torch" in told
+    assert "pip install torch torchvision" in told
+    assert ("make dist" in told) != has_workflow
+    assert ("make dist" in typed("plan", 1)) != has_workflow
+
+
+def test_faster_run_says_what_it_would_save_the_slower_one(trained, typed):
+    runs = {run.run: run for run in read_own_runs(Path("measured"))}
+    (fact,) = (f for f in runs[trained[1]["fast"]].facts if "would save" in f)
+    assert fact.startswith(trained[1]["slow"])
+    typed("page")
+    page = Path("measured/page.html").read_text("utf-8")
+    assert "`" not in page
+    for n, run in enumerate(runs):
+        assert f'<a href="#run-{n}">{run}</a>' in page
 
 
 def test_ranks_of_one_training_are_one_line_with_one_energy(trained, typed):

@@ -90,7 +90,7 @@ def test_nothing_is_red_that_holds_or_is_of_others(changes, drawn, tmp_path):
 
 def test_print_has_no_notes_and_says_in_its_title_that_it_is_simulated(drawn):
     found = texts(drawn(row(), notes=False))
-    assert not any("see the table" in text or "runs, " in text for text in found)
+    assert not any("not hold here:" in text or " runs" in text for text in found)
     assert any(text.startswith("Simulated · ") for text in found)
 
 

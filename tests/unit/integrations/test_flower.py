@@ -56,7 +56,7 @@ def test_a_real_fleet_is_replanned_and_put_back_and_averages_as_plain_fedavg():
         300,
         rounds=3,
         patience_s=8.0,
-        fit_cpu_s={"a": 0.3, "b": 0.4, "c": 0.7, "d": 0.3},
+        fit_cpu_s={"a": 0.6, "b": 0.8, "c": 1.4, "d": 0.6},
         events=[
             {"round": 2, "board": "b", "what": "slow", "speed": 0.6},
             {"round": 2, "board": "d", "what": "kill"},

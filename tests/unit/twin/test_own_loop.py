@@ -47,7 +47,7 @@ def twin():
         (WAIT_S, 0, "measured in the training process"),
         (WAIT_S, 2, "of 2 busy workers"),
         (0.0, 2, "at most"),
-        (WAIT_S, None, "nobody told"),
+        (WAIT_S, None, "unknown number"),
     ],
 )
 def test_a_sample_costs_a_core_of_the_board_what_it_cost_here(

@@ -68,7 +68,7 @@ def test_parts_add_up(ask, here):
     assert (status, err) == (0, "")
     assert out.startswith("SIMULATED, not measured: one epoch of generic on Jetson AGX Xavier\n")
     rows = table(out)
-    parts = ("wait for the loader s", "hand-over s", "copy s", "compute s", "overhead s")
+    parts = ("wait s", "hand-over s", "copy s", "compute s", "overhead s")
     for column in (0, 1):
         e2e_s, energy_wh, power_w = (
             rows[name][column] for name in ("epoch s", "energy Wh", "mean power W")

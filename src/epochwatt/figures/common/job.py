@@ -286,4 +286,4 @@ class Job:
             return "; black: published"
         if seen == {True, False}:
             return "; fitted to filled or solid published numbers"
-        return f"; {'' if seen.pop() else 'not '}fitted to published numbers"
+        return f"; {'' if seen.pop() else 'not '}fitted to these published numbers"

@@ -15,7 +15,7 @@ from epochwatt.board.records.shapes import COUNT, OBJECT, TEXT
 from epochwatt.columns import TWIN
 from epochwatt.epochs.table import read_rows
 from epochwatt.errors import EpochwattError
-from epochwatt.text import POWER_SENSORS, counted, origin
+from epochwatt.text import POWER_SENSORS_HERE, counted, origin
 
 SHOWN = (  # factors in the CSV beside a panel
     *("backend", "device", "instance", "model", "storage", "num_workers", "prefetch_factor"),
@@ -212,7 +212,7 @@ def why_empty(rows: Sequence[Cells]) -> str:
     for row in rows:
         reason = str(row.get("missing") or "no number")
         if reason == NOT_MEASURED and str(row.get("quantity")).startswith(("energy", "power")):
-            reason = f"energy was not measured, as no power could be read. {POWER_SENSORS}"
+            reason = f"energy was not measured, as no power could be read. {POWER_SENSORS_HERE}"
         reasons.append(reason)
     reasons = list(dict.fromkeys(reasons))
     cut = "; and other reasons" if len(reasons) > MOST_REASONS else ""

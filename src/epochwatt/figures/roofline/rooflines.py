@@ -26,7 +26,7 @@ from epochwatt.roofline.fits import FitRow, read_fits
 from epochwatt.roofline.model import Ceilings
 from epochwatt.roofline.points import Point, read_points
 from epochwatt.tables import read_table
-from epochwatt.text import POWER_SENSORS, PROVENANCES, counted
+from epochwatt.text import POWER_SENSORS_HERE, PROVENANCES, counted
 
 X = "intensity_flop_per_byte"
 RATES = {"time": "flop_per_s", "energy": "flop_per_j"}  # columns
@@ -70,7 +70,7 @@ ROOM = 0.25  # of an axis with names: what it gets longer
 HEADS = {"measured": "measured on this machine", "simulated": "simulated"}  # begin the titles
 HEADS |= {"public": "measured by others"}
 COUNTED = "fp32; bytes: each array read or written once"
-NO_POWER = f"Power was not measured in any mode. {POWER_SENSORS}"
+NO_POWER = f"Power was not measured in any mode. {POWER_SENSORS_HERE}"
 SHARED = (
     "Others used the machine while its ceilings were measured (machine_shared): it can do more."
 )

@@ -11,8 +11,6 @@ from matplotlib.axes import Axes
 from epochwatt.figures.common import style
 from epochwatt.figures.frames import numbers, read_texts, records
 from epochwatt.prediction.names import EVERY, REFERENCE, TARGETS
-from epochwatt.prediction.registry import load_method, references
-from epochwatt.study.devices import Devices
 from epochwatt.templates import render
 from epochwatt.text import counted, label, origin
 
@@ -108,8 +106,13 @@ def short(cell: str) -> str:
     return f"{number:.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
-def draw_scores(folder: str, backend: str) -> None:
-    """Draw median and 90th percentile of each method's errors, by board group and target."""
+def draw_scores(
+    folder: str, backend: str, titles: Mapping[str, str], title_of: Callable[[str], str]
+) -> None:
+    """Draw median and 90th percentile of each method's errors, by board group and target.
+
+    `titles`: device -> name for people; `title_of` gives that of a method.
+    """
     rows = read_texts(f"{folder}/scores.csv")
     rows = rows[rows.learned_from.eq(EVERY)]
     groups, methods = rows.board_group.unique(), list(rows.method.unique())
@@ -118,15 +121,11 @@ def draw_scores(folder: str, backend: str) -> None:
         "width_in": WIDTH_IN,
         "height_in": HEAD_IN + max(len(groups), 1) * (0.5 + ROW_IN * len(methods)),
     }
-    devices = Devices(Path())
-    there = devices.names()
-    boards = [devices.get(d, "").title if d in there else d for d in rows.device.unique()]
+    boards = [titles.get(device, device) for device in rows.device.unique()]
     note = f"{origin([backend])} {', '.join(boards) or 'no run'}"
     if rows.by_construction.eq(TRUE).any():
         note += "; hollow: almost right by construction"
     note += "; orange: the paper's; no dot: the method does not predict it"
-    known = references()  # others are of tables that a user's own configuration made
-    titles = [load_method(name).title if name in known else name for name in methods]
     with style.panel(STYLE, settings, note) as (figure, axes):
         axes.remove()
         facets = figure.subplots(max(len(groups), 1), len(TARGETS), sharey=True, squeeze=False)
@@ -135,7 +134,7 @@ def draw_scores(folder: str, backend: str) -> None:
                 shown = rows[rows.board_group.eq(group) & rows.target.eq(target)]
                 _draw_errors(facet, shown, methods)
                 facet.set_xlabel(f"error of {TITLES[target]} (%)")
-            names = [textwrap.fill(title, NAME_LETTERS) for title in titles]
+            names = [textwrap.fill(title_of(name), NAME_LETTERS) for name in methods]
             row_of_facets[0].set_yticks(range(len(names)), names)
         style.save(figure, f"{folder}/methods", records(rows))
 

@@ -8,6 +8,7 @@ from epochwatt.columns import Factors
 from epochwatt.prediction.data.modes import PredictionError
 from epochwatt.prediction.names import ALL, POWER, TIME
 from epochwatt.prediction.predictor import Json, Method, Predictor
+from epochwatt.project import start_command
 
 TIME_FILE, ENERGY_FILE = "epoch_time.json", "epoch_energy.json"
 SCHEMA_VERSION = 5  # of both files, of the predictors in them and of power_modes.json
@@ -45,7 +46,7 @@ def load_fitted(folder: str | Path, method: Method) -> list[FittedWorkload]:
         raise PredictionError(
             f"{folder} has no model of method {method.name}: no workload was run under two or more "
             "power modes with DVFS off whose four numbers config/devices/ states",
-            do="run more modes: config/studies.yaml, then `make run`",
+            do=f"run more modes: config/studies.yaml, then `{start_command()}`",
         )
     return fitted
 
@@ -63,7 +64,7 @@ def read_models(path: Path) -> Json:
     command = f".venv/bin/snakemake --profile {profile} {path.with_name('scores.html')}"
     if not path.is_file():
         raise PredictionError(
-            f"{path} is missing: nothing was fitted yet", do=f"`make run` or `{command}`"
+            f"{path} is missing: nothing was fitted yet", do=f"`{start_command()}` or `{command}`"
         )
     content: Json = files.read_json(str(path))
     if content.get("schema_version") != SCHEMA_VERSION:

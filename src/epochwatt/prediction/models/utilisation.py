@@ -97,6 +97,11 @@ class Utilisation(Predictor):
         """Return how far each profiled mode is from what the others expect, and the deviation."""
         return left_out(self._inverse, self._observations.off[self.picked])
 
+    @property
+    def noise(self) -> float:
+        """Standard deviation of what is each mode's own, of logarithms, by all processes."""
+        return float(np.sqrt((Kernels(self.kernels, self.picked).noises ** 2).mean()))
+
     @cached_property
     def widening(self) -> float:
         """Factor, one or more, by which left-out modes show that intervals should be wider."""

@@ -91,16 +91,22 @@ class Played(Bench):
     """A board that answers at once; the minutes are those that a real one would take.
 
     It has `modes` (n, 6) and of each mode its `repeats`, rows of time in s and power in W, of which
-    it counts `per_mode` mini-batches. It shows repeats one after the other and keeps the last one
-    back, to judge answers by (`unseen`). What a mode has no further repeat of is drawn about those
-    that were shown, with the scatter of the other modes' repeats; `REPEAT_SD` where there are none.
+    it counts `per_mode` mini-batches. It shows repeats one after the other and keeps the last
+    `n_kept` back, to judge answers by (`unseen`). What a mode has no further repeat of is drawn
+    about those that were shown, with the scatter of the other modes' repeats; `REPEAT_SD` where
+    there are none.
     """
 
     def __init__(
-        self, modes: Numbers, repeats: Sequence[Numbers], per_mode: int = 1, seed: int = 0
+        self,
+        modes: Numbers,
+        repeats: Sequence[Numbers],
+        per_mode: int = 1,
+        seed: int = 0,
+        n_kept: int = 1,
     ) -> None:
         self.modes = modes
-        self._per_mode, self._seed = per_mode, seed
+        self._per_mode, self._seed, self._n_kept = per_mode, seed, n_kept
         self._place = {Mode(*row): n for n, row in enumerate(modes.tolist())}
         random = np.random.default_rng(seed)
         self._repeats = [random.permutation(rows) if len(rows) > 1 else rows for rows in repeats]
@@ -161,7 +167,7 @@ class Played(Bench):
 
     def n_shown(self, place: int) -> int:
         """Return how many repeats of the table are shown at most."""
-        return max(len(self._repeats[place]) - 1, 1)
+        return max(len(self._repeats[place]) - self._n_kept, 1)
 
     def shown(self, place: int) -> Numbers:
         """Return the repeats that are shown, (k, 2)."""

@@ -23,10 +23,6 @@ from epochwatt.sweeps.config import SweepEntry
 from epochwatt.sweeps.other_power import OtherPower
 from epochwatt.sweeps.table import load_sweep
 
-# Of each objective, the method that benchmarks/profile_replays.py and least_energy.py judge
-METHODS = {"time": RECOMMENDED, "energy": "utilisation"}
-BESIDE = "physical"  # chooses together with that of least energy
-
 
 @dataclass(frozen=True)
 class Request:
@@ -47,7 +43,7 @@ class Request:
     storage: str | None = None
     workers: int | None = None
     batch_size: int | None = None
-    method: str | None = None  # None: of `METHODS`
+    method: str = RECOMMENDED
 
     @property
     def goal(self) -> Goal:
@@ -80,12 +76,9 @@ def profile_of(
 
     Raises EpochwattError: a name or number that cannot be, or a board that is not at hand.
     """
-    goal = request.goal
-    method = load_method(request.method or METHODS[goal.objective], root)
+    goal, method = request.goal, load_method(request.method, root)
     bench = _board(request, root, say) if request.replay is None else _replayed(request, root)
-    is_least_energy = request.method is None and goal.objective == "energy"
-    beside = [load_method(BESIDE, root)] if is_least_energy else []
-    return Profile(bench, goal, method, beside=beside)
+    return Profile(bench, goal, method)
 
 
 def _replayed(request: Request, root: Path) -> Bench:

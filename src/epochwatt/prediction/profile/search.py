@@ -10,8 +10,8 @@ One measurement says little about the next one, and the best of many that lie ju
 one that was lucky. So a mode is an answer only where the next measurement breaks the limit with a
 probability of `max_risk` at most (`power_risks`), and it is run again until that is clear.
 
-Where few runs are allowed (`Goal.max_runs`), none is left to explore with: the strongest mode comes
-first and each of its parts lowered alone, then whatever several methods together expect to be best.
+Where few runs are allowed (`Goal.max_runs`), none is left to explore with: a mode in the middle
+comes first and each of its parts alone at an end (`star`), then whatever is expected to be best.
 """
 
 import math
@@ -23,7 +23,6 @@ import numpy as np
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError, as_rows, logs
-from epochwatt.prediction.models.stacked import student_scale
 from epochwatt.prediction.models.times_power import predictors, time_with_power
 from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import LEVEL, Method, Predictor
@@ -43,7 +42,8 @@ SHARE_FIRST = 0.5  # of the time, that the first design may take
 MOST_CANDIDATES = 1500  # of a design, whose search compares each with each
 SHORTLIST = 500  # modes of which it is asked how unsure they are
 HOPEFUL = 1.25  # expected power over the limit, up to which a mode is on that list
-LEAST_KNOBS = 3  # parts that vary, from which on each is lowered alone where runs are few
+LEAST_KNOBS = 3  # parts that vary, from which on a star is run first where runs are few
+MIDDLE = 0.6  # of a star's clocks, from the lowest to the highest, of logarithms
 N_VERIFIED = 12  # candidates in a row that are no better: what is left is not, either
 # ASSUME: the mode is for a training that takes this many times what may be spent to find it
 HORIZON = 10.0
@@ -55,10 +55,12 @@ HOPELESS = 0.01  # probability to keep the limit, of the likeliest mode, below w
 LEAST_SD = 1e-9  # of a logarithm
 N_BUSY = 2  # modes in a row that ran beside other programs end the search
 
+CORES = Mode._fields.index("cores")
 ENDLESS_S = 1e9  # board time where there is no limit of it
 
 MAX_RISK = 0.1  # where none is asked for
 REPEAT_WEIGHT = 5  # repeats that the belief in `REPEAT_SD` is worth
+N_PASSES = 20  # of the fit of a scale
 OWN_WEIGHT = 1  # what all modes show, in repeats, beside what a mode itself does
 FREE = 4  # degrees of freedom: repeats have outliers
 LEAST_REPEATS, MOST_REPEATS = 3, 6  # of the answer to a limit; of one mode
@@ -142,12 +144,26 @@ def scatter_of(values: Sequence[Numbers]) -> Scatter:
         np.concatenate([empty, *free]),
         REPEAT_SD,
         REPEAT_WEIGHT,
-        FREE,
         np.concatenate([empty, *counts]),
     )
     own = np.array([o @ o for o in off])
     own = np.sqrt((OWN_WEIGHT * pooled**2 + own) / (OWN_WEIGHT + n - 1))
     return Scatter(np.maximum(own, pooled), n)
+
+
+def student_scale(
+    off: Numbers, believed: float, weight: float, counts: Numbers | float = 1.0
+) -> float:
+    """Return the likeliest scale of Student's t of values (m,) about zero, of which each counts.
+
+    What is believed of it counts as much as `weight` values.
+    """
+    counts = np.broadcast_to(counts, off.shape)
+    squared = believed**2
+    for _ in range(N_PASSES):
+        heavy = counts * (FREE + 1) / (FREE + off**2 / squared)
+        squared = (weight * believed**2 + heavy @ off**2) / (weight + counts.sum())
+    return float(np.sqrt(squared))
 
 
 def margin(risk: float) -> float:
@@ -169,8 +185,6 @@ class Profile:
     ran: list[Measured] = field(default_factory=list)  # modes that were run for this one, in order
     n_first: int | None = None  # how many of these were of the first design; None: it has not ended
     since: int = 0  # how many of these there were when the best mode changed last
-    # that choose together with `method` where few runs are allowed
-    beside: Sequence[Method] = ()
     _fitted: tuple[int, Fits] | None = None  # how many modes were known, and their fits
     stop: str = ""  # why no other mode is run, in words; empty: it goes on
 
@@ -394,7 +408,7 @@ def _first_design(profile: Profile) -> list[Mode]:
     if profile.goal.max_runs is not None:
         n = min(n, max(profile.goal.max_runs // 2, LEAST_FIRST - n_known), profile.goal.max_runs)
         if not profile.before and (np.ptp(bench.modes, axis=0) > 0).sum() >= LEAST_KNOBS:
-            return lowered_alone(bench.modes)[:n]
+            return star(bench.modes)[:n]
         n = min(n, LEAST_FIRST)
     if not n:
         return []
@@ -438,14 +452,19 @@ def first_modes(bench: Bench, n_modes: int, already: Sequence[Mode] = ()) -> tup
     return tuple(Mode(*modes[place].tolist()) for place in nearest)
 
 
-def lowered_alone(modes: Numbers) -> list[Mode]:
-    """Return the strongest of modes (n, 6), and for each part the one in which it alone is middle.
+def star(modes: Numbers) -> list[Mode]:
+    """Return a mode with all cores and clocks in the middle, and each part alone at an end.
 
-    The nearest ones that there are, with the whole range of each part as a unit.
+    Cores at their fewest, all else at its highest: energy over clocks is a U, and what more or
+    fewer cores do to it nobody knows beforehand. The nearest of modes (n, 6) that there are, with
+    the whole range of each part as a unit.
     """
-    high, low, rows = logs(modes).max(0), logs(modes).min(0), logs(modes)
+    rows = logs(modes)
+    low, high = rows.min(0), rows.max(0)
+    middle, ends = low + MIDDLE * (high - low), high.copy()
+    middle[CORES], ends[CORES] = high[CORES], low[CORES]
     varies = np.flatnonzero(high > low)
-    wanted = [high, *(np.where(np.arange(len(high)) == k, (high + low) / 2, high) for k in varies)]
+    wanted = [middle, *(np.where(np.arange(len(high)) == k, ends, middle) for k in varies)]
     units = np.where(high > low, high - low, 1.0)
     places = [int((((rows - row) / units) ** 2).sum(1).argmin()) for row in wanted]
     return [Mode(*modes[place].tolist()) for place in dict.fromkeys(places)]
@@ -517,8 +536,7 @@ def _most_promising(profile: Profile) -> Mode | None:
         return Mode(*modes[place].tolist())
     likely = fit_in[: len(promise.keeps)] & (promise.keeps >= LIKELY)
     if goal.max_runs is not None and likely.any():
-        expected = _expected_together(profile, modes[: len(likely)])
-        return Mode(*modes[int(np.where(likely, expected, np.inf).argmin())].tolist())
+        return Mode(*modes[int(np.where(likely, aim[: len(likely)], np.inf).argmin())].tolist())
     # candidates that were run since it is the best; the first design does not count
     verified = len(profile.ran) - max(profile.since, profile.n_first or 0) >= N_VERIFIED
     saved_s = gain * HORIZON * goal.max_s
@@ -538,20 +556,6 @@ def _most_promising(profile: Profile) -> Mode | None:
             f"{saved_s[place] / 60:.2g} min of a training of {HORIZON * goal.max_s / 3600:.3g} h"
         )
     return None
-
-
-def _expected_together(profile: Profile, modes: Numbers) -> Numbers:
-    """Return the logarithm of the aim in modes (n, 6), the mean of what all methods expect.
-
-    Where one or two parts vary, `method` alone knows their bends best.
-    """
-    rows, fits = profile.bench.observations(profile.modes()), [profile.fits()]
-    varied = {n for n, s in zip(Mode._fields, np.ptp(rows.modes, axis=0), strict=True) if s}
-    for method in profile.beside:
-        if len(varied) >= LEAST_KNOBS and varied <= {*method.parts}:
-            fitted = predictors(method, rows, [rows])
-            fits.append(Fits(fitted[TIME], fitted.get(POWER)))
-    return np.mean([np.log(_expected_aim(fit, modes, profile.goal)) for fit in fits], axis=0)
 
 
 def _expected_aim(fits: Fits, modes: Numbers, goal: Goal) -> Numbers:

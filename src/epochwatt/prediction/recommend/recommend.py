@@ -3,10 +3,8 @@
 `best_mode` takes the mode whose expected values keep the budgets. Of a limit of power that is not
 enough: the best of thousands of modes that are expected to keep it is one about which the model is
 too hopeful (the winner's curse), and on real boards every second one breaks it. So `safe_mode`
-keeps it with a probability, `MAX_RISK` where none is asked for. Its risk is judged as that of a
-selection: each fit that agrees with the observations about as well chooses as it alone would, and
-all others judge its choice. Where the choices of all fits break the limit more often than is
-allowed, each mode must be safer than that.
+keeps it with a probability, `MAX_RISK` where none is asked for: that of a mode which was chosen of
+many (`Predictor.risk`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +19,7 @@ from epochwatt.columns import CLOCKS, unit
 from epochwatt.prediction.data.modes import Board, Mode, Numbers, PredictionError, as_rows
 from epochwatt.prediction.data.observations import PROCESSES
 from epochwatt.prediction.models.residual_gp import distances
-from epochwatt.prediction.models.times_power import sample_both
+from epochwatt.prediction.models.times_power import TimesPower, sample_both
 from epochwatt.prediction.predictor import LEVEL, Predictor, bounds
 from epochwatt.sweeps.other_power import PACED, OtherPower
 from epochwatt.text import counted
@@ -41,7 +39,6 @@ REPEAT_SD = 0.01
 # times differ by a factor of 16 to 47).
 REACH = 2.0
 MEMORY = CLOCKS.index("emc_mhz")
-STRICTER = tuple(0.5**n for n in range(7))  # than what is allowed, of each mode
 OPTIONS = {  # budget -> option of the command
     name: f"--max-{name.replace('_', '-')}" for name in ("power_w", "epoch_s", "energy_wh")
 }
@@ -84,8 +81,7 @@ class Choice(NamedTuple):
 
     place: int
     n_within: int  # how many keep the budgets
-    # budget -> probability that an epoch breaks it: of the mode itself where it was profiled, else
-    # of modes that are chosen as it was; none without intervals
+    # budget -> probability that an epoch breaks it, as of `Predictor.risk`; none without intervals
     risks: Mapping[str, float]
 
 
@@ -158,11 +154,10 @@ def recommend(
     lowest_mhz = max(float(model.trained_on[:, MEMORY].min()) for model in models) / REACH
     n_out_of_reach = int((modes[:, MEMORY] < lowest_mhz).sum())
     modes = modes[modes[:, MEMORY] >= lowest_mhz]
-    fits = [model.fits(modes) for model in models]
-    expected = _with_energy(*(fit.mean(1) for fit in fits))
+    expected = _with_energy(*(model.mean(modes) for model in models))
     extra_w = OtherPower(rest_w, idle_w).per_s_w
     choice = best_mode(modes, expected, models[0].trained_on, objective, budgets, extra_w)
-    choice = choice._replace(risks=_risks(choice, models, modes, fits, objective, budgets))
+    choice = choice._replace(risks=_risks(models, modes[[choice.place]], budgets))
     costs, is_safe = None, True
     knows_risk = power is not None and power.interval(modes[:1]) is not None
     if max_risk not in (None, AS_EXPECTED) and "power_w" not in budgets:
@@ -314,33 +309,17 @@ def _aim(objective: str, expected: Expected, extra_w: float = 0.0) -> Numbers:
 
 
 def _risks(
-    choice: Choice,
-    models: Sequence[Predictor],
-    modes: Numbers,
-    fits: Sequence[Numbers],
-    objective: str,
-    budgets: Mapping[str, float],
+    models: Sequence[Predictor], mode: Numbers, budgets: Mapping[str, float]
 ) -> dict[str, float]:
-    """Return the risks of a choice; `fits`: what each expects of each mode (n, d), time and power.
-
-    They are those of the mode itself where it was profiled, else of the choices of all fits.
-    """
-    places: list[int] = []
-    if budgets and modes[choice.place].tolist() not in models[0].trained_on.tolist():
-        for values in zip(*(fit.T for fit in _as_many(fits)), strict=True):
-            expected = _with_energy(*values)
-            keeps = np.logical_and.reduce([expected[n] <= most for n, most in budgets.items()])
-            if keeps.any():
-                places.append(int(np.where(keeps, _aim(objective, expected), np.inf).argmin()))
-    samples = _samples(models, modes[places or [choice.place]])
-    there = {name: most for name, most in budgets.items() if name in samples}
-    return {name: float((samples[name] > most).mean()) for name, most in there.items()}
-
-
-def _as_many(fits: Sequence[Numbers]) -> list[Numbers]:
-    """Return as many fits (n, d) of each quantity; one that has a single fit repeats it."""
-    n_fits = min((fit.shape[1] for fit in fits if fit.shape[1] > 1), default=1)
-    return [np.broadcast_to(fit[:, :n_fits], (len(fit), n_fits)) for fit in fits]
+    """Return the risks of a chosen mode (1, 6), of budgets of which intervals are known."""
+    by_name: dict[str, Predictor] = dict(zip(("epoch_s", "power_w"), models, strict=False))
+    if len(models) > 1:
+        by_name["energy_wh"] = TimesPower(models[0], models[1])
+    return {
+        name: float(by_name[name].risk(mode, most, REPEAT_SD)[0])
+        for name, most in budgets.items()
+        if by_name[name].interval(mode) is not None
+    }
 
 
 def safe_mode(
@@ -357,46 +336,30 @@ def safe_mode(
 ) -> Choice:
     """Choose the best mode (n, 6) that keeps a limit of power as surely as asked.
 
-    Its risk is that it breaks the limit by more than `over_w`, or that modes chosen as it was do:
-    the larger one. `within`: modes that may be chosen, (n,). Where none is safe enough, `safest`
-    takes the safest one. Raises PredictionError: none is safe enough, the predictor of power knows
-    no intervals, or `max_risk` is not above 0 and up to 0.5.
+    Its risk is that it breaks the limit by more than `over_w`. `within`: modes that may be chosen,
+    (n,). Where none is safe enough, `safest` takes the safest one. Raises PredictionError: none is
+    safe enough, the predictor of power knows no intervals, or `max_risk` is not above 0 and up to
+    0.5.
     """
-    from scipy.special import stdtr, stdtrit  # slow to import
-
     if not 0 < max_risk <= 0.5:
         raise PredictionError(
             f"a risk of {max_risk:g}", allowed="above 0, up to 0.5; 0.05 is one answer in twenty"
         )
     within = np.ones(len(modes), bool) if within is None else within
-    mean, sd = power.log_t(modes)
-    sd = np.hypot(power.chosen * sd, REPEAT_SD)
-    limit = float(np.log(max_power_w + over_w))
-    risks = np.where(within, stdtr(power.free, (mean - limit) / sd), np.inf)
-    seconds, watts = _as_many([time.fits(modes), power.fits(modes)])
-    aims = _aim(objective, _with_energy(seconds, watts), extra_w)
-    allowed, of_choices = max_risk, 0.0
-    for part in STRICTER:
-        allowed = part * max_risk
-        far = float(stdtrit(power.free, 1 - allowed)) * sd[:, None]
-        safe = (np.log(watts) + far <= limit) & within[:, None]
-        places = np.where(safe, aims, np.inf).argmin(0)[safe.any(0)]
-        of_choices = float(risks[places].mean()) if len(places) else 0.0
-        if of_choices <= max_risk:
-            break
-    kept = np.flatnonzero(risks <= allowed)
-    if not len(kept) and safest:
+    risks = np.where(within, power.risk(modes, max_power_w + over_w, REPEAT_SD), np.inf)
+    kept = np.flatnonzero(risks <= max_risk)
+    if len(kept):
+        aim = _aim(objective, _with_energy(time.mean(modes), power.mean(modes)), extra_w)
+        place = int(kept[aim[kept].argmin()])
+    elif safest:
         place = int(risks.argmin())
-        return Choice(place, int((risks <= max_risk).sum()), {"power_w": float(risks[place])})
-    if not len(kept):
+    else:
         raise PredictionError(
             f"no mode keeps {max_power_w:g} W with a risk of {max_risk:g}",
             found=f"{risks.min():.2g} is the least risk of any mode",
             do="profile more modes, raise the limit, or accept a higher risk",
         )
-    aim = _aim(objective, _with_energy(time.mean(modes), power.mean(modes)), extra_w)
-    place = int(kept[aim[kept].argmin()])
-    return Choice(place, len(kept), {"power_w": float(max(risks[place], of_choices))})
+    return Choice(place, len(kept), {"power_w": float(risks[place])})
 
 
 def _with_energy(epoch_s: Numbers, power_w: Numbers | None = None) -> dict[str, Numbers]:

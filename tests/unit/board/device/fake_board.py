@@ -30,13 +30,15 @@ _SETTINGS = (
 
 @functools.cache
 def delivered(kind):
-    """Return the folder of a board that was started once; the others of its kind are copies."""
-    return board.make_board(tempfile.mkdtemp(prefix=kind), kind).root
+    """Start a board of a kind once, in a folder that goes with the tests; others are copies."""
+    folder = tempfile.TemporaryDirectory(prefix=kind)
+    board.make_board(folder.name, kind)
+    return folder
 
 
 def make_board(folder, kind):
-    """Make a board in a new folder, started in its default mode."""
-    shutil.copytree(delivered(kind), folder, symlinks=True)
+    """Make a board in a new or empty folder, started in its default mode."""
+    shutil.copytree(delivered(kind).name, folder, symlinks=True, dirs_exist_ok=True)
     made = FakeBoard(folder)
     made.files.write("proc/sys/kernel/random/boot_id", uuid.uuid4())
     return made

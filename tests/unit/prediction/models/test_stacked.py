@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import stdtr
 
-from epochwatt.prediction.models.stacked import BELIEVED, METHOD, SCALE, stack, student_scale
+from epochwatt.prediction.models.stacked import BELIEVED, METHOD, SCALE, likeliest_scale, stack
 from epochwatt.prediction.predictor import Context
 from tests.unit.prediction.models.test_utilisation import SEEDS, world
 
@@ -21,10 +21,15 @@ def test_weights_are_believed_after_four_modes_and_those_of_left_out_errors_afte
 
 
 def test_a_scale_is_that_of_most_values_and_believed_where_there_are_few():
-    off = 0.3 * np.random.default_rng(1).standard_t(4, 4000)
-    assert student_scale(off, 1.0, 20) == pytest.approx(0.3, rel=0.1)
-    assert student_scale(np.append(off, 50.0), 1.0, 20) == pytest.approx(0.3, rel=0.1)
-    assert student_scale(off[:2], 1.0, 200) == pytest.approx(1.0, abs=0.03)
+    rng = np.random.default_rng(1)
+    is_open, noise = rng.uniform(0.01, 0.1, 4000), 0.02
+    off = np.hypot(0.5 * is_open, noise) * rng.standard_t(4, 4000)
+    scale, off_scale = likeliest_scale(off, is_open, noise, believed=1.0)
+    assert scale == pytest.approx(0.5, rel=0.1)
+    assert off_scale == pytest.approx(np.hypot(scale * is_open, noise))
+    off[0] = 50.0
+    assert likeliest_scale(off, is_open, noise, believed=1.0)[0] == pytest.approx(0.5, rel=0.1)
+    assert likeliest_scale(off[1:3], is_open[1:3], noise, 1.0)[0] == pytest.approx(1.0, rel=0.2)
 
 
 def test_observations_lie_where_the_average_says_they_do(agx):

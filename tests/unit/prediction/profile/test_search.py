@@ -20,9 +20,10 @@ from epochwatt.prediction.profile.search import (
     FREE,
     Goal,
     Profile,
-    lowered_alone,
     scatter_of,
     search,
+    star,
+    student_scale,
 )
 from epochwatt.prediction.profile.text import answer_lines
 from epochwatt.prediction.recommend.recommend import REPEAT_SD
@@ -126,13 +127,10 @@ def test_least_energy_is_found_in_ten_runs_with_what_draws_power_besides(method,
     assert ("all that counts" in text) == bool(watts)
 
 
-def test_few_runs_begin_with_the_strongest_mode_and_each_part_lowered_alone():
-    first, *lowered = lowered_alone(MODES)
-    assert tuple(first) == tuple(MODES.max(0))
-    assert len(lowered) == 3  # cores, CPU, GPU; memory does not vary
-    for mode in lowered:
-        assert sum(one != best for one, best in zip(mode, first, strict=True)) == 1
-        assert all(one > least for one, least in zip(mode[:3], MODES.min(0), strict=False))
+def test_few_runs_begin_in_the_middle_and_with_each_part_alone_at_an_end():
+    middle, *ends = star(MODES)
+    assert middle[:3] == (8, 1400, 600)  # all cores
+    assert [mode[:3] for mode in ends] == [(2, 1400, 600), (8, 2200, 600), (8, 1400, 1300)]
 
 
 def test_until_a_deadline_idling_counts_and_racing_to_idle_is_said(method):
@@ -322,6 +320,8 @@ def ran(*runs, limit_w=None):
 def test_repeats_narrow_or_widen_what_the_next_run_may_be_and_one_outlier_does_not_for_all():
     near = np.exp([0.01, -0.01])
     assert scatter_of([np.array([5.0])]).scale == pytest.approx([REPEAT_SD])
+    off = 0.3 * np.random.default_rng(1).standard_t(FREE, 4000)
+    assert student_scale(np.append(off, 50.0), 1.0, 20) == pytest.approx(0.3, rel=0.1)
     calm = scatter_of([5 * np.exp([1e-4, -1e-4])] * 20).scale
     assert (calm < 0.7 * REPEAT_SD).all()
     wild = scatter_of([*[5 * near] * 9, 5 * np.exp([0.3, -0.3])]).scale

@@ -285,7 +285,7 @@ def test_board_elsewhere_has_the_tables_that_it_recorded(ask, store):
 
 
 # -- the run that would confirm it -----------------------------------------------------------------
-LABEL = "c8cpu652.8gpu624.75emc1065.6"
+LABEL = "c8cpu729.6gpu624.75emc1065.6"
 
 
 def test_verify_plans_a_run_that_the_configuration_takes(ask, store):
@@ -296,7 +296,7 @@ def test_verify_plans_a_run_that_the_configuration_takes(ask, store):
     workload = fitted()[0]["workload"]
     assert {name: run.factors[name] for name in workload} == workload
     assert run.factors["power_mode_settings"] == {
-        **{"cores": 8, "cpu_mhz": 652.8, "gpu_mhz": 624.75, "emc_mhz": 1065.6}
+        **{"cores": 8, "cpu_mhz": 729.6, "gpu_mhz": 624.75, "emc_mhz": 1065.6}
     }
     name = f"verify-twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}"
     assert f"--config studies={name} -- runs\n" in out
@@ -317,14 +317,14 @@ def test_verify_compares_with_the_one_run_of_the_same_factors(ask, store, write_
     here = store(fitted())
     write_run(write_epochs, here, "76543210", 100.0, 0.5, **other)
     assert "verify: 1 run of 3 epochs\n" in ask(*ASK, "--max-power-w", "15", "--verify")[1]
-    write_run(write_epochs, here, "01234567", 940.6, 1.995)
+    write_run(write_epochs, here, "01234567", 940.6, 1.983)
     verified = ask(*ASK, "--max-power-w", "15", "--verify")[1].split("verify: ")[1]
     assert f"twin-agx-d1-mobilenet-ssd-w4-bs16-{LABEL}-p1-01234567, 2 epochs" in verified
     rows = {line.split()[0]: line for line in verified.splitlines() if line}
-    assert re.search(r"536\.5 .* 940\.6 +\+75\.3 % +no$", rows["epoch"])
-    assert re.search(r"1\.995 .* 1\.995 +[+-]0\.0 % +yes$", rows["energy"])
-    assert "13.39" in rows["power"]
-    write_run(write_epochs, here, "aaaaaaaa", 940.6, 1.995)
+    assert re.search(r"523\.6 .* 940\.6 +\+79\.6 % +no$", rows["epoch"])
+    assert re.search(r"1\.983 .* 1\.983 +[+-]0\.0 % +yes$", rows["energy"])
+    assert "13.64" in rows["power"]
+    write_run(write_epochs, here, "aaaaaaaa", 940.6, 1.983)
     status, _, err = ask(*ASK, "--max-power-w", "15", "--verify")
     assert status == 1
     assert re.search("several runs of the recommended mode\n  found: .*-01234567, .*-aaaaaaaa", err)
