@@ -20,7 +20,7 @@ from epochwatt.counting.recorder import TASKS
 
 FOLDER = REPOSITORY / "benchmarks/tables/counting"
 SIZE = 8  # samples of a mini-batch
-PRODUCTS = ("convolution", "depthwise", "gemm")
+PRODUCTS = ("convolution", "depthwise", "gemm", "gemm16")
 
 
 class Torch(NamedTuple):

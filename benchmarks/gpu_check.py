@@ -393,7 +393,9 @@ def flops(gpu: Any, models: Sequence[str] = MODELS) -> Result:
         sample = workload.transform(workload.made_up())
         minibatch = trainer.copy((torch.stack([sample] * 16), torch.zeros(16, dtype=torch.long)))
         kernels = [kernel for _, kernel in launches(workload, 16)]
-        ours = sum(kernel.flops for kernel in kernels if kernel.kind in ("convolution", "gemm"))
+        ours = sum(
+            kernel.flops for kernel in kernels if kernel.kind in ("convolution", "gemm", "gemm16")
+        )
         ratio = _counted(lambda step=trainer.step, on=minibatch: step(on)) / ours
         rows.append(Row(f"FLOPs of {model}, torch / twin", [ratio], "", 4, near(1.0, 0.001)))
     return Result(rows)

@@ -11,7 +11,7 @@ from epochwatt.board.training.modern_networks import LanguageModel
 from epochwatt.counting.recorder import PRECISIONS, record
 from epochwatt.errors import TrainingError
 
-PRODUCTS = ("convolution", "depthwise", "gemm")
+PRODUCTS = ("convolution", "depthwise", "gemm", "gemm16")
 
 
 def products(kernels):
