@@ -17,6 +17,7 @@ from epochwatt.prediction.data.modes import as_rows
 from epochwatt.prediction.data.required_runs import fitted_runs
 from epochwatt.prediction.models.features import POWER, TIME
 from epochwatt.prediction.models.linear_model import LinearModel
+from epochwatt.project import start_command
 from epochwatt.study.expand import load_table
 from epochwatt.tables import read_cells
 
@@ -225,7 +226,7 @@ def test_runs_of_what_was_not_fitted_are_those_of_the_network_but_for_what_is_as
 
 @pytest.mark.parametrize("backend", ["jetson", "fake"])
 def test_without_any_run_or_model_the_way_to_make_some_is_named(backend, refused, here):
-    assert "nothing was fitted yet\n  do: `make run` or `" in refused(*ASK)
+    assert f"nothing was fitted yet\n  do: `{start_command()}` or `" in refused(*ASK)
     words = ("--backend", backend, "--device", "agx", "--model", "mobilenet")
     err = refused(*words)
     assert f"measured/ has no run of backend {backend}: there is nothing to fit models to\n" in err
