@@ -20,7 +20,7 @@ from epochwatt.figures.common.job import Drawn, Failing, Job
 from epochwatt.figures.common.published import INFERRED
 from epochwatt.figures.common.runs import why_empty
 from epochwatt.tables import write_table
-from epochwatt.text import NOT_DRAWN, ORIGINS, counted
+from epochwatt.text import NOT_DRAWN, ORIGINS
 
 USER_MODULES = "src"  # folder of the user's own modules
 COLUMNS = 88  # of a line of a caption
@@ -110,24 +110,22 @@ def verdict_words(rows: Sequence[ComparisonRow]) -> str:
     """Say in a sentence which of a panel's judged take-aways fail; empty where all hold.
 
     A take-away fails by its core claims, or by any claim where the panel has no core claim of it.
-    The only one that fails is told in the words of its first claim that does.
+    What of its sentence fails, and by how much, stands in the table beside the picture.
     """
     by_takeaway: dict[str, list[ComparisonRow]] = {}
     for row in rows:
         if row.status in (HOLDS, FAILS) or row.fails:
             by_takeaway.setdefault(row.takeaway, []).append(row)
-    failing: dict[str, list[str]] = {}  # take-away -> its claims that fail, in words
-    for takeaway, claims in by_takeaway.items():
-        decisive = [row for row in claims if row.role == "core"] or claims
-        if any(row.fails for row in decisive):
-            failing[takeaway] = list(dict.fromkeys(r.claim_text for r in decisive if r.fails))
-    if len(failing) == 1:
-        ((claim, *others),) = failing.values()
-        more = f"; {len(others)} more in the table beside it" if others else ""
-        return f"Does not hold here: {claim}{more}"
+    failing = [
+        takeaway
+        for takeaway, claims in by_takeaway.items()
+        if any(row.fails for row in [c for c in claims if c.role == "core"] or claims)
+    ]
     if failing:
-        subject = f"{len(failing)} of {counted(len(by_takeaway), 'take-aways')}"
-        return f"{subject} do not hold here, {', '.join(failing)}: see the table beside it"
+        which = "Take-away {} does" if len(failing) == 1 else "Take-aways {} do"
+        share = f"{len(failing)} of {len(by_takeaway)}"
+        words = which.format(", ".join(failing))
+        return f"{words} not hold in every part here ({share}): see the table beside it"
     if any(row.fails for row in rows):
         return "Some printed numbers do not hold here: see the table beside it"
     return ""

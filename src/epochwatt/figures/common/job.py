@@ -33,7 +33,7 @@ from epochwatt.text import label
 
 DEVICES = ("agx", "nx", "nano")  # in the order of the paper's figures
 MOST_ENTRIES = 6  # of a legend
-FAILS = "red: published, does not hold here"
+FAILS = "red: published, outside its claim's tolerance"
 CHANGE = "published change, then ours"
 
 Row = Plotted | Related | Cells  # of the CSV; a row of cells has no mark
@@ -254,9 +254,10 @@ class Job:
         style.legend(figure, [*drawn, *marks, *lines])
 
     def save(self, figure: Figure, name: str, rows: Sequence[Row]) -> None:
-        """Write an open panel as SVG, PNG and CSV, with its note below, and keep its rows.
+        """Write an open panel as SVG, PNG and CSV, and keep its rows in `drawn`, for the caption.
 
-        Of a panel without a number the picture says why in one sentence.
+        With `notes`, two lines stand below the picture: what it shows, then the panel's verdict or
+        else the machine that measured it. Without a number, one sentence in its place says why.
         """
         cells = [
             row.cells() if isinstance(row, Plotted | Related) else {**row, "deviation_pct": None}
@@ -268,13 +269,11 @@ class Job:
             style.notice(figure, sentence)
         elif self.notes:
             words = self.drawn[name].note + self._meaning_of_marks(rows)
-            verdict = self.verdicts.get(name, "")
-            below = (
-                (verdict, self.colour("warning"))
-                if verdict
-                else (self.drawn[name].machine, style.GREY)
-            )
-            style.set_notes(figure, words, *below)
+            if verdict := self.verdicts.get(name, ""):
+                second_line, colour = verdict, self.colour("warning")
+            else:
+                second_line, colour = self.drawn[name].machine, style.GREY
+            style.set_notes(figure, words, second_line, colour)
         style.save(figure, f"{self.folder}/{name}", cells)
 
     def _meaning_of_marks(self, rows: Sequence[Row]) -> str:
