@@ -21,7 +21,7 @@ from epochwatt.claims.claims_table import (
     write_claims_table,
     write_comparisons,
 )
-from epochwatt.claims.comparisons import about, comparison_rows, facts_by_reads, in_words
+from epochwatt.claims.comparisons import claim_cells, comparison_rows, facts_by_reads, in_words
 from epochwatt.claims.evaluate import Claim, Verdict, evaluate, evaluate_boards, load_claims
 from epochwatt.claims.held_out import UNTOUCHED, Rejudgement, Simulation, rejudge
 from epochwatt.claims.number_sources import EpochTable, read_rows, with_clocks
@@ -150,7 +150,7 @@ def claim_row(verdict: Verdict, backend: str, words: str) -> ClaimRow:
     """Turn a verdict into its row of claims.csv; `words` say what it fails by."""
     margin = verdict.margin_pct
     return ClaimRow(
-        **about(verdict, backend),
+        **claim_cells(verdict, backend),
         comparison=verdict.sides,
         missing="; ".join(verdict.missing),
         margin_pct="" if margin is None else f"{margin:.3g}",

@@ -47,8 +47,8 @@ PRINTED_SOURCES = ("paper", "mixed")  # of a threshold
 Reads = frozenset[Point]  # runs and metrics
 
 
-def about(verdict: Verdict, backend: str) -> dict[str, str]:
-    """Return the cells of both tables that name a claim, its backend, board and status."""
+def claim_cells(verdict: Verdict, backend: str) -> dict[str, str]:
+    """Return the cells that claims.csv and comparisons.csv share: claim, backend, board, status."""
     claim = verdict.claim
     return {
         "claim": claim.id,
@@ -76,7 +76,7 @@ def comparison_rows(
 
     `facts`: `facts_by_reads`; `titles`: model or device -> name for people
     """
-    claim, shared = verdict.claim, about(verdict, backend)
+    claim, shared = verdict.claim, claim_cells(verdict, backend)
     comparisons = [c for c in verdict.made or verdict.comparisons if any(c.computed)]
     if not comparisons:
         return [ComparisonRow(**shared, verdict=verdict.status)]

@@ -182,6 +182,12 @@ def namespace(
         return factors
 
     def metric(name: str) -> Callable[..., float]:
+        """Return the function of a predicate that has the metric's name, as `e2e_s(device, model)`.
+
+        It gives the metric, in its own unit, of the run with the factors `keys`; the others are the
+        paper's defaults. `epoch`: the set of epochs, as of `statistic`.
+        """
+
         def number(device: str, model: str, epoch: str = "1+", **keys: Any) -> float:
             return table.number(name, run(name, device, model, keys, epoch=epoch), epoch)
 

@@ -63,9 +63,13 @@ def gallery(
     findings: Sequence[ClaimRow],
     says: Mapping[tuple[str, str], Mapping[str, str]],
 ) -> tuple[list[dict[str, object]], dict[str, str]]:
-    """Return groups of figures, and figure -> its SVG, compressed, in base64.
+    """Return the figures in groups by paper and section, and the pictures that the page embeds.
 
-    `says`: (paper, take-away) -> what the paper says of it; a figure is found by these words
+    A group is its heading with its `figures`, each a `Panel`. The pictures are `Panel.id` -> SVG,
+    compressed by gzip, in base64; a figure that was not drawn has none.
+
+    `says`: (paper, take-away) -> cells, of them `quote`, the paper's words: the page's search finds
+    a figure by the quotes of its claims
     """
     quotes = {f.claim: says.get((f.paper, f.takeaway), {}).get("quote", "") for f in findings}
     groups: dict[tuple[str, str], list[Panel]] = {}
@@ -76,7 +80,7 @@ def gallery(
         sections = SECTIONS.get(figure["paper"], {})
         section = next((s for s in sections if figure["section"].startswith(s)), figure["section"])
         groups.setdefault((figure["paper"], section), []).append(panel)
-        if not panel.reason:  # in the same bytes each time
+        if not panel.reason:  # mtime=0: without a time inside, the bytes are the same in each build
             images[panel.id] = base64.b64encode(gzip.compress(svg, 9, mtime=0)).decode("ascii")
     listed = [
         {**_heading(paper, section, findings), "figures": panels}

@@ -335,17 +335,21 @@ def _wait_s(seen: Observed, compute_s: float, cpu_factor: float) -> float:
 def predicted_energy_j(
     work: KernelCounts, seen: Observed, old: Roof, new: Roof, e2e_s: float
 ) -> float | None:
-    """Return the epoch's energy under other rooflines, J; None: energy or costs are not known.
+    """Return the epoch's energy under the rooflines `new`, J; None: energy or costs are not known.
 
-    What work and constant power do not explain goes on as long as the epoch, at the same power.
+    It is that of work and constant power by `new`, and the rest, which these do not explain, at its
+    mean power of before. Where work and constant power asked for more than was measured under
+    `old`, they are scaled down here by the same `energy_scale`.
+
+    `seen`: the epoch as measured under `old`; `e2e_s`: its time as predicted under `new`
     """
     if seen.energy_j is None or old.costs is None or new.costs is None:
         return None
     here = explain(work, seen, old)
     size, n = seen.batch_size, seen.n_minibatches
-    flops, moved = n * float(work.flops(size).sum()), n * float(work.bytes(size).sum())
+    flops, moved_bytes = n * float(work.flops(size).sum()), n * float(work.bytes(size).sum())
     rest_j = here.energy_j[REST] / seen.e2e_s * e2e_s
-    return here.energy_scale * float(new.costs.energy_j(flops, moved, e2e_s)) + rest_j
+    return here.energy_scale * float(new.costs.energy_j(flops, moved_bytes, e2e_s)) + rest_j
 
 
 # -- a run -----------------------------------------------------------------------------------------

@@ -45,9 +45,13 @@ class Catalogue:
         return np.array([self.waiting_w[rows].min() for rows in self.rows])
 
     def at_level(self, level: float) -> Indices:
-        """Return each kind's mode of all cores with clocks nearest a share of the highest."""
+        """Return the row of each kind's mode nearest to: all cores, all clocks at a share `level`.
+
+        Shares are of the strongest mode's values; of a mode the part that is farthest off counts.
+        """
         nearest = []
         for rows, top in zip(self.rows, self.strongest, strict=True):
+            # of `columns.MODE_PARTS` the cores and three clocks: CPU, GPU, memory
             relative = self.modes[rows, :4] / self.modes[top, :4]
             far = np.abs(relative - [1.0, level, level, level]).max(1)
             nearest.append(rows[far.argmin()])

@@ -127,8 +127,11 @@ def best_plan(space: Space, problem: Problems) -> Plan | None:
 
 
 def _solved(solver: str, space: Space, problem: Problems) -> tuple[Plan | None, int]:
-    """Solve one problem; return the solver's plan, None where it saw none, and its profiles."""
-    if solver == "verified":
+    """Return a solver's plan for a single problem, and how many mini-batches it profiled for it.
+
+    The plan is None where the solver knows of none that keeps the budgets.
+    """
+    if solver == "verified":  # it learns from a few modes, drawn the same each time
         modes = exhaustive.random_modes(space, N_PROFILED, 0)
         seen = predicted.predicted_space(space, load_method(METHOD), modes)
         answers = predicted.solve_verified(space, problem, seen, modes)

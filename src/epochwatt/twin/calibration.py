@@ -130,16 +130,20 @@ class Problem:
 def calibrate(
     facts: Sequence[Fact], twin: Twin, say: Say = be_silent, n_random: int = N_RANDOM
 ) -> Calibration:
-    """Return the parameters that fit some published numbers best.
+    """Fit a twin's parameters to published numbers: the minimum that is reached from the priors.
+
+    Random starts tell how low other minima are, in `Calibration.costs`. Their parameters are not
+    taken even where they end lower (the module's docstring says why).
 
     `twin`: its `parameters` say which are fitted, from where, and how far they may go; `n_random`:
-    random starts besides the priors, only reported; the same each time
+    how many random starts, the same each time
     """
     p = twin.parameters
     if not p.fitted or not facts:
         return Calibration(p.lacking(p.fitted), 0.0, len(facts), (0.0,))
     problem, rng = Problem(facts, twin), np.random.default_rng(SEED)
     n = len(problem.names)
+    # in widths from the priors
     starts = [np.zeros(n), *np.clip(rng.normal(0.0, START_WIDTHS, (n_random, n)), -MOST, MOST)]
     ends = [problem.descend(x, say) for x in starts]
     x, cost = ends[0]  # from the priors

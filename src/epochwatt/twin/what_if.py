@@ -378,7 +378,13 @@ def _comparison(answer: Answer) -> list[str]:
 
 
 def _least_energy(answer: Answer) -> list[str]:
-    """Return the listed power mode of least energy, what it costs in time, and whether it idles."""
+    """Return one line: the listed power mode of least energy, against the one that was asked for.
+
+    Only modes that end by the deadline count, if there is one. Energy has `answer.other` in it.
+    Where the board idles from the end of the epoch to the deadline, a fast mode that idles long
+    ("racing to idle") may cost less than the best "paced" one, which just meets the deadline; the
+    line says by how much.
+    """
     other, now = answer.other, answer.request
     deadline_s = math.inf if other.deadline_s is None else other.deadline_s
 
@@ -386,7 +392,8 @@ def _least_energy(answer: Answer) -> list[str]:
         return number(side.epoch.e2e_s)
 
     def energy_j(side: Side) -> float:
-        return other.energy_j(time_s(side), 3600 * number(side.epoch.energy_wh) / time_s(side))
+        mean_w = 3600 * number(side.epoch.energy_wh) / time_s(side)
+        return other.energy_j(time_s(side), mean_w)
 
     in_time = [side for side in answer.listed if time_s(side) <= deadline_s]
     title = "least energy of the board's listed power modes"
@@ -402,11 +409,11 @@ def _least_energy(answer: Answer) -> list[str]:
         ratios = energy_j(least) / energy_j(now), time_s(least) / time_s(now)
         energy, time = (_signed(100.0 * (ratio - 1.0)) for ratio in ratios)
         words += f", energy {energy} %, time {time} %"
-    paced = [energy_j(side) for side in in_time if time_s(side) > PACED * deadline_s]
+    paced_j = [energy_j(side) for side in in_time if time_s(side) > PACED * deadline_s]
     if other.idle_w and time_s(least) <= PACED * deadline_s:
         words += "; racing to idle: it ends early"
-        if paced:
-            more = 100.0 * (min(paced) / energy_j(least) - 1.0)
+        if paced_j:
+            more = 100.0 * (min(paced_j) / energy_j(least) - 1.0)
             words += f", and one that just meets the deadline costs {more:.1f} % more"
     return [words]
 

@@ -91,17 +91,19 @@ class HostSource(Source):
         return self._clock(), self._stat.read(), self._tree.take(), contents(self._files)
 
     def values(self, taken: Taken) -> List[float]:
-        """Return the rates since the row before, and memory, clocks and temperature now.
+        """Return a value of each of `columns`: rates since the row before, all else as it is now.
 
         The counters are kept for the next row, so readings must come in order.
         """
+        # the other files in the order of `_files`
         t_s, stat, processes, (disk, meminfo, *clocks_and_temperature) = taken
         counters = _counters(stat, disk) + list(added(processes))
         values = self._rates(t_s, counters)
         self._before = (t_s, counters)
         for total, free in ((b"MemTotal:", b"MemAvailable:"), (b"SwapTotal:", b"SwapFree:")):
-            values.append((_kib(meminfo, total) - _kib(meminfo, free)) / 1024.0)
-        values.extend(number(content) / 1e3 for content in clocks_and_temperature)  # kHz, m°C
+            values.append((_kib(meminfo, total) - _kib(meminfo, free)) / 1024.0)  # to MiB
+        # from kHz and thousandths of a degree to MHz and degrees
+        values.extend(number(content) / 1e3 for content in clocks_and_temperature)
         return values
 
     def _rates(self, t_s: float, counters: List[float]) -> List[float]:

@@ -75,9 +75,11 @@ class Source:
         return self.values(self.take())
 
     def take(self) -> Any:
-        """Do what cannot wait of a reading, and leave the rest to `values`; it fails as `read`.
+        """Read what the sensor shows now, in any form that `values` can turn into numbers later.
 
-        After a sleep the caches are cold, and whatever is done then costs several times as much.
+        The sampler wakes for it at each instant. After a sleep the caches are cold, and whatever is
+        done then costs several times as much; so numbers are made of many readings at once. Raises
+        `READ_ERRORS`. As it stands here, for sources that define `read`, it makes them at once.
         """
         return self.read()
 

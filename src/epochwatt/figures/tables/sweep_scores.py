@@ -125,11 +125,16 @@ def _draw_curves(
 
 
 def _draw_unit(facet: Axes, unit: pd.DataFrame, statistic: str, looks: Looks) -> None:
+    """Draw a statistic, in per cent, of each method over profiled modes, with intervals.
+
+    `unit`: the rows of one sweep, device and workload
+    """
     methods = unit.method.unique()
     shown = unit[unit.statistic.eq(statistic)]
     for n, method in enumerate(methods):
         colour, mark = looks.get(method, BASE)
         mine = shown[shown.method.eq(method)]
+        # 3 % apart on the logarithmic axis, so that no method hides another
         x = mine.n_profiled * 1.03 ** (n - (len(methods) - 1) / 2)
         facet.plot(x, mine.value, marker=mark, markersize=3.5, color=colour, linewidth=1.0)
         facet.vlines(x, mine.low, mine.high, color=colour, linewidth=0.8)
@@ -137,12 +142,12 @@ def _draw_unit(facet: Axes, unit: pd.DataFrame, statistic: str, looks: Looks) ->
     facet.set_xticks(N_PROFILED, [str(n) for n in N_PROFILED])
     facet.xaxis.set_minor_locator(NullLocator())
     if statistic == BROKEN:
-        facet.set_ylim(-3, 103)
+        facet.set_ylim(-3, 103)  # marks at 0 and 100 % stay whole
         return
     if statistic == MEDIAN:
         style.set_log(facet, "y")
         style.label_log(facet.yaxis)
-    else:
+    else:  # a regret: it may be zero or below
         facet.set_yscale("symlog", linthresh=1)
         facet.set_ylim(bottom=np.fmin(LEAST_REGRET_PCT, 1.2 * shown.low.min()))
         facet.yaxis.set_major_formatter("{x:g}")

@@ -63,7 +63,7 @@ class SumOfTerms:
 
     def __call__(self, modes: Numbers) -> Expected:
         """Return logarithms of the expected value (n,) and columns of what is open (n, q)."""
-        parts = self._parts(modes)
+        parts = self._raised_terms(modes)
         total = np.maximum(parts @ self.coefficients, np.finfo(float).tiny)
         growth = OPEN_TERM * parts / (total[:, None] * self.sizes)  # relative, by one deviation
         if self.times is not None:  # of power: no part is many times what the whole was
@@ -77,12 +77,13 @@ class SumOfTerms:
 
     def shares(self, modes: Numbers) -> Numbers:
         """Return the share of each term in the whole, shape (n, k)."""
-        parts = self._parts(modes) * self.coefficients
+        parts = self._raised_terms(modes) * self.coefficients
         return np.asarray(parts / parts.sum(1, keepdims=True))
 
-    def _parts(self, modes: Numbers) -> Numbers:
-        parts = _terms(modes, self.terms, self.processes, self.knee_w, self.times)
-        return np.asarray(parts**self.norm)
+    def _raised_terms(self, modes: Numbers) -> Numbers:
+        """Return the terms that the shape adds up: to the power of the norm, shape (n, k)."""
+        terms = _terms(modes, self.terms, self.processes, self.knee_w, self.times)
+        return np.asarray(terms**self.norm)
 
 
 @dataclass(frozen=True, eq=False)

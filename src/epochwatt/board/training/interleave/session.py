@@ -129,14 +129,16 @@ def _factors(plan: Document, task: str) -> Factors:
 
 
 def make_job(factors: Factors, batch_size: int, device: torch.device) -> Job:
-    """Return a function that runs a made-up mini-batch of a workload and waits for the device.
+    """Return a function that copies a mini-batch to the device, runs it and waits for its end.
+
+    The mini-batch is made up and transformed once, here: each call runs the same one.
 
     `factors`: `model`, `task` (`train` or `infer`), `seed` and, of an own network, `network`.
     Raises ConfigError: there is no such network.
     """
     workload = workload_of(factors)
     made_up = MadeUpSamples(workload.made_up(), batch_size)
-    minibatches = TimedMinibatches(made_up, transform_of(workload, factors), 0)
+    minibatches = TimedMinibatches(made_up, transform_of(workload, factors), num_workers=0)
     minibatch = minibatches[list(range(batch_size))]
     trainer = make_trainer(factors, device)
 
