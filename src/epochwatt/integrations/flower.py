@@ -188,7 +188,7 @@ class PollingGrid:
 
 @dataclass
 class _Node:
-    """What is known of a node."""
+    """A node: its board, and what it measured."""
 
     board: str
     member: Any  # rounds.fleet.Member of its board
@@ -200,7 +200,7 @@ class _Node:
 
 @dataclass
 class _Order:
-    """What a node does in a round."""
+    """A node's part of a round."""
 
     row: Dict[str, Any]  # of the log
     asked: Dict[str, Any] = field(default_factory=dict)  # mode, mini-batches, samples

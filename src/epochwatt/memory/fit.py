@@ -28,7 +28,7 @@ HOST = "host"
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked; None: the default of the network or the device."""
+    """A question to `fit`; None: the default of the network or the device."""
 
     model: str
     like: str | None = None

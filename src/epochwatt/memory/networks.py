@@ -30,7 +30,7 @@ SAMPLES = 1000  # of an epoch, where the network says nothing of its data
 
 
 class Tuning(NamedTuple):
-    """Which weights of a network of transformers are trained, and how it keeps them."""
+    """Trained weights of a network of transformers, and the form in which it keeps all of them."""
 
     lora: int = 0  # rank of adapters; 0: all weights are trained
     weights: str = "fp32"  # or bf16, or NF4

@@ -16,7 +16,7 @@ SELECTED = 0.8  # FedCS-like: the deadline that so many boards keep in their str
 
 
 class Choice(NamedTuple):
-    """What a rule decides for each board, shape (n,)."""
+    """Decision of a rule for each board, shape (n,)."""
 
     rows: Indices  # of the catalogue
     work: Numbers  # share of its data that it trains; 0: it takes no part
@@ -58,7 +58,7 @@ def play(fleet: DrawnFleet, choice: Choice) -> Played:
 
 
 class Task(NamedTuple):
-    """What a rule is given."""
+    """Facts that a rule is given."""
 
     fleet: DrawnFleet
     study: FederatedStudy

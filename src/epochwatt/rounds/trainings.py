@@ -52,7 +52,7 @@ def judge_trainings(
 
 
 class Happens(NamedTuple):
-    """What happens to each board in each round of a training, shape (rounds, n)."""
+    """Events of each board in each round of a training, shape (rounds, n)."""
 
     slower: Numbers  # times what a fit is expected to take
     begins: Bools  # it takes part

@@ -45,7 +45,7 @@ class Subject(NamedTuple):
 
 
 class Manner(NamedTuple):
-    """How it trains."""
+    """Settings of a training that decide what it allocates."""
 
     precision: str = "fp32"
     optimiser: str = SGD

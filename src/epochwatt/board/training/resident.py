@@ -181,7 +181,7 @@ def resident_bytes(
 
 
 class Constants(NamedTuple):
-    """What training takes beside its tensors, MiB, and how sure a forecast is."""
+    """Memory that training takes beside its tensors, MiB, and how sure a forecast is."""
 
     process: float  # Python, torch and this package, imported
     libraries: float  # that torchvision, transformers or the optimisers of torch import
@@ -212,7 +212,7 @@ def constants_of(kind: str) -> Constants:
 
 
 class Need(NamedTuple):
-    """What a training takes, bytes."""
+    """Memory that a training takes, bytes."""
 
     tensors: int  # allocated at the peak
     kept: int  # that the allocator keeps beside them

@@ -217,7 +217,7 @@ def make_timer(gpu_timing: str, cuda: Any = None) -> Any:
 
 
 class Timed(NamedTuple):
-    """What was trained: a pass over a data set, or some of its mini-batches."""
+    """Times of a pass over a data set, or over some of its mini-batches."""
 
     bounds: Bounds
     minibatch_s: np.ndarray  # (n, 3): wait, copy, compute

@@ -404,7 +404,7 @@ def _score(
 
 
 class Sample(NamedTuple):
-    """How often each error and each trial counts, in each of b bootstrap samples."""
+    """Counts of each error and each trial in each of b bootstrap samples."""
 
     weights: Numbers  # (b, n), of each predicted mode of each trial
     trial_weights: Numbers | None  # (b, d), of each trial; None: there is one

@@ -119,7 +119,7 @@ class Outlook(NamedTuple):
 
 
 class Scatter(NamedTuple):
-    """How far repeats of each mode are off its mean: scales of Student's t, relative."""
+    """Scatter of repeats about each mode's mean: scales of Student's t, relative."""
 
     scale: Numbers  # (k,)
     n: Numbers  # (k,), runs of each mode
