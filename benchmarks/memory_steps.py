@@ -35,9 +35,10 @@ STEPS = 6  # after the first ones the heap grows slowly
 def subject(name: str) -> Subject:
     """Return one of `NETWORKS`."""
     if name in CONFIGS:
-        from epochwatt.memory.networks import subject_of_config
+        from epochwatt.memory.networks import stack_of_config
 
-        return subject_of_config(CONFIGS[name], TOKENS)
+        stack = stack_of_config(CONFIGS[name], TOKENS)
+        return stack.subject(stack.n)
     if name in TORCHVISION:
         from torchvision import models
 

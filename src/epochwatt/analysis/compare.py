@@ -41,7 +41,6 @@ QUANTITIES = {
 }
 OWN = "settings"  # of loops of one's own, in words: a column that only `find_runs` adds
 SETTINGS = (*FACTOR_NAMES, "protocol", OWN)
-WORDS = {"stall": "wait + copy"}  # for people, who read of `wait` elsewhere
 CONFIDENCE = 0.95
 SHORT = "not enough epochs"
 VERDICTS = ("equivalent", "different", SHORT, "not comparable")
@@ -240,7 +239,7 @@ def compare_lines(a: str, b: str, margin_pct: float, path: Path | None = None) -
     for part in QUANTITIES:
         verdicts = [row.verdict for row in rows if row.part == part]
         counts = [f"{verdicts.count(v)} {v}" for v in VERDICTS if v in verdicts]
-        lines += [f"{WORDS.get(part, part)}: {', '.join(counts)}"] if counts else []
+        lines += [f"{part}: {', '.join(counts)}"] if counts else []
     for name in ("A", "B"):
         ids = [row.run_a or row.run_b for row in rows if row.reason == f"only in {name}"]
         more = f", and {len(ids) - N_NAMED} more" if len(ids) > N_NAMED else ""
@@ -273,7 +272,7 @@ def _table(rows: Sequence[Ratio]) -> list[str]:
         cells.append(
             (
                 row.run_a if row.run_a != before else "",
-                WORDS.get(row.part, row.part),
+                row.part,
                 *means,
                 f"{row.n_epochs_a}, {row.n_epochs_b}",
                 f"{row.ratio:.3f}" if row.ratio else "-",

@@ -82,7 +82,8 @@ def _row(answer: Answer, way: Way) -> tuple[str, ...]:
         return cells
     if way.epoch is None:
         return (*cells, "-", "-")
-    return (*cells, f"{way.epoch.e2e_s:.4g}", f"{way.epoch.energy_wh:.3g}")
+    energy_wh = way.epoch.energy_wh
+    return (*cells, f"{way.epoch.e2e_s:.4g}", "-" if energy_wh is None else f"{energy_wh:.3g}")
 
 
 def _time_lines(answer: Answer) -> list[str]:

@@ -159,12 +159,6 @@ def _read_config(path: Path) -> dict[str, Any]:
     return config
 
 
-def subject_of_config(config: dict[str, Any], length: int, lora: int = 0) -> Subject:
-    """Return a language model of transformers on samples of `length` tokens; see below."""
-    stack = stack_of_config(config, length, Tuning(lora))
-    return stack.subject(stack.n)
-
-
 def stack_of_config(
     config: dict[str, Any],
     length: int,

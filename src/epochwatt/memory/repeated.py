@@ -49,9 +49,8 @@ def memory_of(subject: Subject, stack: Stack | None, manner: Manner) -> Callable
 
 def _law(stack: Stack, manner: Manner) -> Callable[[int], Allocated] | None:
     """Return the same of a stack; None: its blocks do not just repeat."""
-    manner = manner._replace(
-        accumulate=min(manner.accumulate, 2)
-    )  # a third takes what the second did
+    # a third mini-batch takes what the second did
+    manner = manner._replace(accumulate=min(manner.accumulate, 2))
     small = [[forecast(stack.subject(n), size, manner) for size in SIZES] for n in (1, 2)]
     one, two = (_phases(*sizes) for sizes in small)
     if one is None or two is None or len(one) != len(two):

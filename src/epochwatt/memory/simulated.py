@@ -45,7 +45,7 @@ class Epoch(NamedTuple):
     """An epoch as it is expected."""
 
     e2e_s: float
-    energy_wh: float
+    energy_wh: float | None  # None: nothing bounds it
 
 
 class Simulator(NamedTuple):
@@ -117,7 +117,10 @@ def _of_data_sheet(
     board = replace(twin.boards[LIKE], **DATA_SHEETS[file.board])  # type: ignore[arg-type]
     name, mode = next(iter(file.power_modes.items()))
     clocks = _clocks(file.board, mode.nvpmodel or name)
-    watts = int(re.sub(r"\D", "", name) or 0)
+    if clocks is None:
+        return Simulator(lambda request: None, f"power mode {name} has clocks of its own", "")
+    stated = re.search(r"(\d+) ?W", name)
+    limit_w = None if stated is None else int(stated[1])
 
     def epoch(request: "Request") -> Epoch:
         parts = (clocks.cpu_mhz, clocks.gpu_mhz, clocks.emc_mhz)
@@ -126,17 +129,20 @@ def _of_data_sheet(
             work(request), size, board, parts, clocks.cores, MAIN_OTHERS, twin.parameters
         )
         e2e_s = (request.samples or 1) / size * number(made.compute_s)
-        return Epoch(e2e_s, watts * e2e_s / 3600.0)
+        return Epoch(e2e_s, None if limit_w is None else limit_w * e2e_s / 3600.0)
 
-    source = f"by its data sheet, not measured: power mode {name}, whose limit is {watts} W"
+    limit = "which states no limit" if limit_w is None else f"whose limit is {limit_w} W"
+    source = f"by its data sheet, not measured: power mode {name}, {limit}"
     return Simulator(epoch, source, CHECKED.get(file.board, ""), is_limit=True)
 
 
-def _clocks(board: str, mode: str) -> Clocks:
-    """Return the clocks of a stock mode of a kind of board, MHz."""
+def _clocks(board: str, mode: str) -> Clocks | None:
+    """Return the clocks of a stock mode of a kind of board, MHz; None: there is no such mode."""
     kind = KINDS[board]
     release = kind.releases[-1]
-    stock = next(stock for stock in release.modes if stock.name == mode)
+    stock = next((stock for stock in release.modes if stock.name == mode), None)
+    if stock is None:
+        return None
     cpu_khz, gpu_hz, emc_hz = (
         limit if limit > 0 else steps[-1]
         for limit, steps in (

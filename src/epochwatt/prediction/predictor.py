@@ -103,7 +103,7 @@ class Predictor(ABC):
 
     @property
     def hopeful(self) -> float:
-        """How many scales above what is expected modes are that were chosen of many, on average.
+        """Mean number of scales by which modes that were chosen of many are above what is expected.
 
         The best of many that are expected to keep a limit is one about which the predictor is too
         hopeful (the winner's curse), the less so the more modes it knows. Where one part varies,

@@ -81,7 +81,7 @@ def typed(trained, tmp_path, monkeypatch, capsys):
         ("explain {fast}", "call `monitor.count(model, minibatch)`"),
         ("explain nothing", "{slow}"),
         ("compare {slow} {fast}", "compared: num_workers (0, 2)"),
-        ("compare {slow} {pinned}", "wait + copy"),
+        ("compare {slow} {pinned}", "stall"),
         ("compare measured/{slow} {pinned}", "compared: settings (lr 0.1, lr 0.2)"),
         ("compare {slow} nothing", "no run matches 'nothing'"),
         ("export measured --output own --licence MIT", "epochs-measured.csv  24 rows"),

@@ -4,6 +4,7 @@ import functools
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,12 +12,16 @@ from click.testing import CliRunner
 
 from benchmarks import memory
 from epochwatt.cli import epochwatt
+from epochwatt.counting.kernel_counts import kernel_counts_of
 from epochwatt.errors import ConfigError, EpochwattError
-from epochwatt.memory import networks
+from epochwatt.memory import networks, simulated
 from epochwatt.memory.fit import Request, answer
 from epochwatt.memory.fit_lines import as_json, fit_lines
 from epochwatt.memory.networks import Tuning
 from epochwatt.memory.simulated import simulator
+from epochwatt.study.config import PowerMode
+from epochwatt.study.devices import Devices
+from epochwatt.twin.power_modes import load_twin_with_modes
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 LLAMA = {
@@ -146,3 +151,23 @@ def test_within_a_control_group_the_named_mini_batch_trains_and_a_larger_one_is_
     row = memory.within_limit(case, 1200.0)
     assert row["trains"]
     assert not row["lives"]
+
+
+@pytest.mark.parametrize(
+    ("modes", "limit_w"), [(["MAXN", "120W"], None), (["70W", "MAXN"], 70), (["own"], "no epoch")]
+)
+def test_energy_of_a_data_sheet_is_bounded_by_the_limit_that_the_mode_states(modes, limit_w):
+    thor = Devices(REPOSITORY).get("thor", "--device")
+    stock = {**thor.power_modes, "own": PowerMode(cores=4, cpu_mhz=972, gpu_mhz=540, emc_mhz=4266)}
+    file = thor.model_copy(update={"power_modes": {name: stock[name] for name in modes}})
+    twin = load_twin_with_modes((), REPOSITORY)
+    network = networks.find("lenet", root=REPOSITORY)
+    counts = kernel_counts_of(network.count_kernels("train", "fp32"), network.name)
+    found = simulated._of_data_sheet(file, twin, lambda request: counts)
+    epoch = found.epoch(SimpleNamespace(batch_size=16, samples=160))
+    if limit_w == "no epoch":
+        assert epoch is None
+    else:
+        assert epoch.e2e_s > 0
+        expected = limit_w and pytest.approx(limit_w * epoch.e2e_s / 3600)
+        assert epoch.energy_wh == expected

@@ -52,11 +52,8 @@ _AMPERE, _GA100 = 7, ("A100", "A800", "A30")
 _MEAN_S = 1.0  # SOURCE: NVML: power of Ampere (but GA100) and later is averaged over 1 s
 
 
-def open_gpu(gpu: str = which_gpu.ANY) -> Optional["NvmlSource"]:
-    """Return the source of a GPU (`which_gpu.choose`); None where there is none to read.
-
-    Raises ValueError: there is one, but its power cannot be attributed: why.
-    """
+def _started() -> Any:
+    """Return pynvml, started; None: the package, or NVIDIA's library, is not there."""
     try:
         pynvml: Any = importlib.import_module("pynvml")
     except ImportError:
@@ -64,6 +61,17 @@ def open_gpu(gpu: str = which_gpu.ANY) -> Optional["NvmlSource"]:
     try:
         pynvml.nvmlInit()
     except (pynvml.NVMLError, OSError):
+        return None
+    return pynvml
+
+
+def open_gpu(gpu: str = which_gpu.ANY) -> Optional["NvmlSource"]:
+    """Return the source of a GPU (`which_gpu.choose`); None where there is none to read.
+
+    Raises ValueError: there is one, but its power cannot be attributed: why.
+    """
+    pynvml = _started()
+    if pynvml is None:
         return None
     try:
         handle = which_gpu.choose(pynvml, gpu)
@@ -87,15 +95,14 @@ def open_load() -> Optional[Callable[[], float]]:
     (stored index 69545150365). Of its power and clocks NVML knows nothing there, and on Orin it
     opens and answers no query at all (HazyResearch/intelligence-per-watt issue 40).
     """
-    try:
-        pynvml: Any = importlib.import_module("pynvml")
-    except ImportError:
+    pynvml = _started()
+    if pynvml is None:
         return None
     try:
-        pynvml.nvmlInit()
         handle = pynvml.nvmlDeviceGetHandleByIndex(0)
         pynvml.nvmlDeviceGetUtilizationRates(handle)
-    except (pynvml.NVMLError, OSError):
+    except pynvml.NVMLError:
+        _shut_down(pynvml)
         return None
 
     def load_pct() -> float:
