@@ -51,7 +51,6 @@ Tables = dict[str, pd.DataFrame]
 FOLDER = REPOSITORY / "benchmarks/tables"
 RESULTS = REPOSITORY / "results"
 TIMED = {  # benchmark -> its table
-    "simulated_sweeps": "simulation/sweeps",
     "interleaver": "instrument/interleaver",
     "fleet": "instrument/fleet",
     "monitor": "instrument/monitor",
