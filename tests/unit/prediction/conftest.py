@@ -80,6 +80,23 @@ def yolo(measured_folder):
     return measured.yolo(measured_folder)
 
 
+@pytest.fixture(scope="session")
+def coverage():
+    """Return a function: how many test modes of splits the intervals of a fit hold, of how many."""
+
+    def count(fit, observations, splits):
+        held = []
+        for train, test in splits:
+            predictor, rows = fit(observations.only(train)), observations.only(test).per_mode()
+            low, high = predictor.interval(rows.modes)
+            held += (
+                (low <= rows.values(predictor.target)) & (rows.values(predictor.target) <= high)
+            ).tolist()
+        return sum(held), len(held)
+
+    return count
+
+
 # modes of a made-up board, in which cores never differ: four of them fix all that there is to fix
 PLANTED = {
     name: Mode(8, cpu, gpu, emc)
