@@ -241,11 +241,10 @@ def _learned(member: Member, fits: pd.DataFrame, path: str) -> Member:
             )
         of_mode = choices[row.mode]
         k = of_mode[int(np.abs(client.n_samples[of_mode] - row.samples).argmin())]
-        scale = 1.0 if np.isnan(row.samples) else client.n_samples[k] / row.samples
-        around_s = client.around_s if np.isnan(row.end_s) else row.end_s - row.fit_s
-        fit_s, fit_j = scale * row.fit_s, scale * row.energy_j
-        ended = Measured(k, fit_s, fit_s + around_s, None if np.isnan(fit_j) else fit_j)
-        measured.setdefault(row.node, []).append(ended)
+        end_s = row.fit_s + client.around_s if np.isnan(row.end_s) else row.end_s
+        fit_j = row.energy_j if row.energy_j > 0 else None
+        n = row.samples if row.samples > 0 else None
+        measured.setdefault(row.node, []).append(Measured(k, row.fit_s, end_s, fit_j, n_samples=n))
     nodes = sorted((learned_client(client, m) for m in measured.values()), key=_first_fit_s)
     learned = nodes[len(nodes) // 2]
     off = np.sqrt(np.mean(np.log(fits["fit_s"] / fits["planned_fit_s"]) ** 2))
