@@ -18,7 +18,7 @@ from benchmarks import synthetic_truth as worlds
 from benchmarks.measured import DEVICE, FOLDER, SEED, TARGETS, errors_cell, measured_tables
 from benchmarks.results import REPOSITORY, Budget, Result, Row, wide, write_tables
 from benchmarks.synthetic_truth import World
-from epochwatt.board.device.kinds import AGX_XAVIER
+from epochwatt.board.device.kinds import KINDS
 from epochwatt.counting.count_workload import write_workload
 from epochwatt.prediction.data.modes import Board, Mode, Numbers, as_rows
 from epochwatt.prediction.harness import Answers, Split, Trial, board_minutes, cross_validate
@@ -97,7 +97,7 @@ def load_bench() -> Bench:
         for model, path in works.items():
             write_workload({"model": model}, path)
         twin = load_twin(CONFIG, works.values())
-    board = board_of_kind(AGX_XAVIER)
+    board = board_of_kind(KINDS["agx_xavier"])
     nominal = load_modes([DEVICE], REPOSITORY)[DEVICE]
     named = {name: board.resolve(Mode(*np.array(nominal[name], float).tolist())) for name in NAMED}
     factors = [
