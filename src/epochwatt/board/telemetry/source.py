@@ -57,7 +57,7 @@ class Source:
     name : part of the file name of its samples: `[a-z0-9-]+`
     period_s : mean time between readings, s
     columns : names of the values of a reading, with their units at the end
-    scope : power scope (`sampler.SCOPES`); None: it measures no power
+    scope : power scope (`columns.POWER_SCOPES`); None: it measures no power
     total : column that holds the scope's whole power, W; None: there is none
     """
 
