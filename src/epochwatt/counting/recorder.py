@@ -117,13 +117,11 @@ def record(
     Raises ConfigError: a task, precision or optimiser that is not there; TrainingError: a network
     that does not run on shapes alone, with what torch says.
 
-    Parameters
-    ----------
-    network : left as it is; a copy without content is counted
-    inputs : a mini-batch: a tensor, or what holds some; only shapes and types matter
-    task, precision : of `TASKS` and `PRECISIONS`
-    loss : (network, inputs) -> number to train on; None: the mean of all that comes out
-    optimiser : of `training.optimisers`
+    `network`: left as it is; a copy without content is counted
+    `inputs`: a mini-batch: a tensor, or what holds some; only shapes and types matter
+    `task`, `precision`: of `TASKS` and `PRECISIONS`
+    `loss`: (network, inputs) -> number to train on; None: the mean of all that comes out
+    `optimiser`: of `training.optimisers`
     """
     choices: dict[str, tuple[str, tuple[str, ...]]] = {
         "task": (task, TASKS),

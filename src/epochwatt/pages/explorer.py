@@ -52,14 +52,12 @@ def explorer(
 ) -> Document:
     """Return what the explorer shows, ready for JSON.
 
-    Parameters
-    ----------
-    epochs : of all runs, as `read_epochs` gives them
-    runs : results/tables/runs.csv
-    records : run -> folder with the records of its epochs; one that is gone is left out
-    titles : model or device -> name for people
-    palette : thing -> colour
-    specs : interactive specs of figures, results/figures/{backend}/{panel}.vl.json
+    `epochs`: of all runs, as `read_epochs` gives them
+    `runs`: results/tables/runs.csv
+    `records`: run -> folder with the records of its epochs; one that is gone is left out
+    `titles`: model or device -> name for people
+    `palette`: thing -> colour
+    `specs`: interactive specs of figures, results/figures/{backend}/{panel}.vl.json
 
     Returns
     -------

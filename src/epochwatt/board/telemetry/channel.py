@@ -191,12 +191,10 @@ def quantile(ascending: List[float], share: float) -> Optional[float]:
 class Tape:
     """Rows of a source in one window: their file and their counts.
 
-    Parameters
-    ----------
-    source : where the readings come from
-    folder : of the window
-    n_before : instants that had passed when it was opened
-    n_late : those of them that were skipped
+    `source`: where the readings come from
+    `folder`: of the window
+    `n_before`: instants that had passed when it was opened
+    `n_late`: those of them that were skipped
     """
 
     def __init__(self, source: Source, folder: str, n_before: int, n_late: int) -> None:

@@ -39,14 +39,12 @@ class HostSource(Source):
 
     `cpu{n}_mhz` is the clock of core n and of all cores of its cluster.
 
-    Parameters
-    ----------
-    root : `/`, or the folder of a made-up system
-    pid : the trainer; its children are found each second
-    data_path : any path on the file system that holds the data set
-    clock : seconds of the monotonic clock
-    board_root : where the CPU's clocks and temperature are; None: in `root`. A fake board has some
-        of its own, while the training's processes and disks are the real machine's
+    `root`: `/`, or the folder of a made-up system
+    `pid`: the trainer; its children are found each second
+    `data_path`: any path on the file system that holds the data set
+    `clock`: seconds of the monotonic clock
+    `board_root`: where the CPU's clocks and temperature are; None: in `root`. A fake board has some
+    of its own, while the training's processes and disks are the real machine's
     """
 
     name = "host"

@@ -177,13 +177,11 @@ def sensor_facts(
 ) -> Document:
     """Return what one value of a power sensor says, as the record has it.
 
-    Parameters
-    ----------
-    reads : "instant": the power at its stamp; "mean": over the time before it; "held": the sensor
-        renews its value so seldom that a reading may repeat the one before
-    averaging_s : the length of the mean, s; None: not known
-    update_s : time between two new values, s; None: each reading is new, or not known
-    step_w : smallest step of each column that the total is made of, W; None: not known
+    `reads`: "instant": the power at its stamp; "mean": over the time before it; "held": the sensor
+    renews its value so seldom that a reading may repeat the one before
+    `averaging_s`: the length of the mean, s; None: not known
+    `update_s`: time between two new values, s; None: each reading is new, or not known
+    `step_w`: smallest step of each column that the total is made of, W; None: not known
     """
     facts = {"reads": reads, "averaging_s": averaging_s, "update_s": update_s}  # type: Document
     return dict(facts, step_w=step_w or {})

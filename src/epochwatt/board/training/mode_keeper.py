@@ -33,11 +33,9 @@ THIS_MACHINE = "epochwatt.board.device.machine:open_this_machine"
 class HeldMode:
     """A mode that another process, the keeper, has set and holds until `close`. Nothing raises.
 
-    Parameters
-    ----------
-    mode : `cores`, `cpu_mhz`, `gpu_mhz`, `emc_mhz`; empty: as the machine is
-    dvfs : `on` or `off`, as of `Machine.change`
-    machine : `module:function` that returns a `Machine`
+    `mode`: `cores`, `cpu_mhz`, `gpu_mhz`, `emc_mhz`; empty: as the machine is
+    `dvfs`: `on` or `off`, as of `Machine.change`
+    `machine`: `module:function` that returns a `Machine`
 
     Attributes
     ----------

@@ -34,12 +34,10 @@ SLEPT_S = 0.1  # reading two clocks one after the other takes less
 class Observer:
     """Samples the machine during a measurement, and takes its counters before and after.
 
-    Parameters
-    ----------
-    data_path : any path on the file system that holds the data
-    gpu : which GPU computes (`telemetry.which_gpu`)
-    power : where a board's power is read (`discover.POWER`); empty: as the machine's settings say
-    sampler : that was started already
+    `data_path`: any path on the file system that holds the data
+    `gpu`: which GPU computes (`telemetry.which_gpu`)
+    `power`: where a board's power is read (`discover.POWER`); empty: as the machine's settings say
+    `sampler`: that was started already
     """
 
     def __init__(

@@ -146,12 +146,10 @@ def on_device(value: Any, device: torch.device) -> Any:
 class Trainer:
     """A network with its optimiser and loss on one device; with the task `infer` without them.
 
-    Parameters
-    ----------
-    seed : of the initial weights
-    task : `train`, or `infer`: forward passes alone
-    precision : `fp32`, `tf32`, `fp16` or `bf16` (see `arithmetic`)
-    compiled : whether torch compiles the network; `rehearse` does it before an epoch
+    `seed`: of the initial weights
+    `task`: `train`, or `infer`: forward passes alone
+    `precision`: `fp32`, `tf32`, `fp16` or `bf16` (see `arithmetic`)
+    `compiled`: whether torch compiles the network; `rehearse` does it before an epoch
     """
 
     def __init__(

@@ -67,13 +67,11 @@ class Log:
 class Interleaver:
     """Serves and trains by a plan, in the thread that calls `run`.
 
-    Parameters
-    ----------
-    plan : what to do
-    serve, train : run one mini-batch and return when it is done
-    train_s : times of mini-batches of training that were measured before, s
-    clock : `now()` and `sleep_until(t_s)`
-    stopped : asked between any two mini-batches and while it waits: whether to end early
+    `plan`: what to do
+    `serve`, `train`: run one mini-batch and return when it is done
+    `train_s`: times of mini-batches of training that were measured before, s
+    `clock`: `now()` and `sleep_until(t_s)`
+    `stopped`: asked between any two mini-batches and while it waits: whether to end early
     """
 
     def __init__(
