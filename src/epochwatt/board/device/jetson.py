@@ -120,21 +120,17 @@ class JetsonBoard(Machine):
         if not mode and dvfs == "on":
             now = clocks.summary(board_files.read_clocks(self.root))
             return outcome(mode, dvfs, read_back=now)
-        resolved = self._set(mode, dvfs)
-        fan = self._fan_to_maximum()
-        readings, unmet, unverified = self._read_back(resolved, dvfs)
-        read_back = clocks.summary(readings)
+        applied = self.change(mode, dvfs)
+        unmet = applied.pop("unmet")
         if unmet:
             raise BoardError(
                 "the board did not take the power mode; nothing was measured",
-                found=clocks.complaints(unmet, resolved),
+                found=clocks.complaints(unmet, applied["resolved"]),
                 do=clocks.HELD_BACK_DO
-                if read_back["held_back"]
+                if applied["read_back"]["held_back"]
                 else "look at `sudo nvpmodel -q --verbose` and `sudo jetson_clocks --show`",
             )
-        return outcome(
-            mode, dvfs, resolved=resolved, read_back=read_back, unverified=unverified, fan=fan
-        )
+        return applied
 
     def _set(self, mode: Document, dvfs: str) -> Document:
         """Set a mode by the helper and, with DVFS off, pin its clocks; return its `resolved`.

@@ -8,9 +8,10 @@ import os
 import time
 from typing import Callable, Dict, List, Optional, Tuple
 
-from epochwatt.board.device import board_files
+from epochwatt.board.device import board_files, storage
+from epochwatt.board.device.board_files import text
 from epochwatt.board.records.shapes import Document
-from epochwatt.board.telemetry.open_files import Handle, contents, number, readable, text
+from epochwatt.board.telemetry.open_files import Handle, contents, number, readable
 from epochwatt.board.telemetry.process_tree import ProcessTree, added
 from epochwatt.board.telemetry.source import NAN, Source
 
@@ -171,10 +172,9 @@ def block_device(root: str, path: str) -> Optional[str]:
         name = f"{os.major(number)}:{os.minor(number)}"
         if os.path.exists(os.path.join(root, "sys/dev/block", name, "stat")):
             return name
-        for line in text(os.path.join(root, "proc/self/mountinfo")).splitlines():
-            mount, _, origin = line.partition(" - ")
-            if mount.split()[2] == name and origin.split()[1].startswith("/dev/"):
-                number = os.stat(os.path.join(root, origin.split()[1][1:])).st_rdev
+        for mount in storage.mounts(root):
+            if mount.number == name and mount.source.startswith("/dev/"):
+                number = os.stat(os.path.join(root, mount.source[1:])).st_rdev
                 return f"{os.major(number)}:{os.minor(number)}"
     except OSError:
         pass
@@ -204,7 +204,7 @@ def cpu_thermal_zone(root: str) -> Tuple[Optional[str], Optional[Handle]]:
     zones = os.path.join(root, "sys/class/thermal")
     names = sorted(os.listdir(zones)) if os.path.isdir(zones) else []
     for name in names:
-        kind = text(os.path.join(zones, name, "type"))
+        kind = text(os.path.join(zones, name), "type")
         if "cpu" in kind.lower() or kind == "x86_pkg_temp":
             handle = readable(os.path.join(zones, name, "temp"), 64)
             if handle is not None:

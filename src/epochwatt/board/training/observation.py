@@ -221,7 +221,7 @@ def observed_mode(
     """
     machine = observer.machine
     observed: Document = {"measurement_id": uuid.uuid4().hex}
-    attempt = folder.begin(mode)
+    attempt = folder.open_attempt(mode)
     notes.remember(observed["measurement_id"], folder.name, number)
     observer.begin(attempt)
     with noticed_stops() as stops:
