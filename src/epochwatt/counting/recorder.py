@@ -37,10 +37,8 @@ Loss = Callable[[nn.Module, Any], torch.Tensor]
 class _Recorder(TorchDispatchMode):
     """Collects the kernels of every operator that is dispatched within.
 
-    Attributes
-    ----------
-    phase : of what comes next
-    launches : (phase, kernel), in order
+    `phase`: of what comes next
+    `launches`: (phase, kernel), in order
     """
 
     def __init__(self) -> None:

@@ -139,11 +139,9 @@ class PollingGrid:
 
     Floats add up to other bits in another order, so the sum of the weights depends on it.
 
-    Attributes
-    ----------
-    give_up_s : after so long a round goes on without the replies that are missing; None: never
-    ends_s : node -> when its reply was there, since the messages were sent
-    took_s : until all were there, or a round went on without
+    `give_up_s`: after so long a round goes on without the replies that are missing; None: never
+    `ends_s`: node -> when its reply was there, since the messages were sent
+    `took_s`: until all were there, or a round went on without
     """
 
     def __init__(self, grid: Any, on_late: Callable[[Any], None] = lambda reply: None) -> None:

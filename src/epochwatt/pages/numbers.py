@@ -65,9 +65,8 @@ class Table:
 
     `path`: of the file, as it is named on the page; empty: it was not made
 
-    Attributes
-    ----------
-    rows : its lines, texts by column
+    Attributes:
+    `rows`: its lines, texts by column
     """
 
     def __init__(self, path: str) -> None:

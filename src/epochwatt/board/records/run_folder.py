@@ -74,11 +74,10 @@ class MeasuredFolder:
 
     `root`: folder that holds all measurements (`measured/`); `name`: id of the run, sweep or device
 
-    Attributes
-    ----------
-    record_name : of the file that says what was measured
-    shape : what readers of that file rely on (`records.shapes`)
-    owner, key : under which names it holds `name` and its own key; empty: it does not
+    Attributes:
+    `record_name`: of the file that says what was measured
+    `shape`: what readers of that file rely on (`records.shapes`)
+    `owner`, `key`: under which names it holds `name` and its own key; empty: it does not
     """
 
     record_name = RECORD

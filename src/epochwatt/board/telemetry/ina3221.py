@@ -115,11 +115,9 @@ def _label(folder: str, layout: Layout, number: int) -> str:
 class Channel:
     """One rail, a channel of the chip whose files lie in `folder`: its files, open.
 
-    Attributes
-    ----------
-    label : the rail
-    fds : the files of a reading, open; none where it is not connected or cannot be opened
-    error : why the latest reading failed; None when it did not
+    `label`: the rail
+    `fds`: the files of a reading, open; none where it is not connected or cannot be opened
+    `error`: why the latest reading failed; None when it did not
     """
 
     def __init__(self, folder: str, layout: Layout, number: int) -> None:
@@ -266,11 +264,10 @@ def sensor(root: str, parts: Mapping[str, str], period_s: float) -> Document:
     `parts`: the rails that make up the total: label -> column; `period_s`: mean time between
     readings, s
 
-    Returns
-    -------
-    `sensor_facts`: averaging is twice the mean age of a reading, an update is a cycle, a step is at
-    the voltage that the rail has now. Of several chips the slowest counts. And `is_centred`: what
-    it does with a part of a step is in its offset, a matter of calibration (of an INA238: unknown).
+    Returns `sensor_facts`: averaging is twice the mean age of a reading, an update is a cycle, a
+    step is at the voltage that the rail has now. Of several chips the slowest counts. And
+    `is_centred`: what it does with a part of a step is in its offset, a matter of calibration (of
+    an INA238: unknown).
     """
     layouts: List[Layout] = []
     timings: List[Timing] = []

@@ -52,13 +52,11 @@ class Source:
 
     It defines `read`, or else `take` and `values`.
 
-    Attributes
-    ----------
-    name : part of the file name of its samples: `[a-z0-9-]+`
-    period_s : mean time between readings, s
-    columns : names of the values of a reading, with their units at the end
-    scope : power scope (`columns.POWER_SCOPES`); None: it measures no power
-    total : column that holds the scope's whole power, W; None: there is none
+    `name`: part of the file name of its samples: `[a-z0-9-]+`
+    `period_s`: mean time between readings, s
+    `columns`: names of the values of a reading, with their units at the end
+    `scope`: power scope (`columns.POWER_SCOPES`); None: it measures no power
+    `total`: column that holds the scope's whole power, W; None: there is none
     """
 
     name = ""
@@ -104,10 +102,8 @@ class Service(Source):
     To read its newest sample at instants of ours would keep some twice and lose others, and none
     at the instant at which it was taken.
 
-    Attributes
-    ----------
-    period_s : the service's own interval, s
-    arrivals : its samples; those before `start` are forgotten, except the newest
+    `period_s`: the service's own interval, s
+    `arrivals`: its samples; those before `start` are forgotten, except the newest
     """
 
     def __init__(self) -> None:
@@ -131,9 +127,7 @@ Sample = Tuple[float, Any]  # when it was taken, s; what `values` takes, or text
 class Arrivals:
     """A service's samples until the sampler takes them; another thread may add some.
 
-    Attributes
-    ----------
-    newest : the latest sample; None: there is none
+    `newest`: the latest sample; None: there is none
     """
 
     _MAX = 1000  # nobody leaves more than some tens waiting

@@ -37,11 +37,10 @@ class HeldMode:
     `dvfs`: `on` or `off`, as of `Machine.change`
     `machine`: `module:function` that returns a `Machine`
 
-    Attributes
-    ----------
-    is_set : the machine is in this mode
-    is_alone : no other process measures on this machine or holds a mode of it
-    flags : what speaks against it, of config/flags
+    Attributes:
+    `is_set`: the machine is in this mode
+    `is_alone`: no other process measures on this machine or holds a mode of it
+    `flags`: what speaks against it, of config/flags
     """
 
     def __init__(self, mode: Document, dvfs: str = "on", machine: str = THIS_MACHINE) -> None:
