@@ -1,7 +1,4 @@
-"""Every stock mode of the newer fake boards is set, read back, verified and put back.
-
-The words of nvpmodel are those that people have recorded; sources stand beside them.
-"""
+"""Every stock mode of the newer fake boards is set, read back, verified and put back."""
 
 import subprocess
 

@@ -1,8 +1,4 @@
-"""The lines of tegrastats in all dialects.
-
-The lines here are of our own making, one for each dialect; the recorded ones are read as well where
-they are at hand.
-"""
+"""The lines of tegrastats in all dialects."""
 
 import re
 from pathlib import Path
