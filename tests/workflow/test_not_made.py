@@ -113,7 +113,7 @@ def test_on_a_machine_with_a_fast_gpu_there_is_a_page(shop, finished):
     (job,) = wanted_ceilings(load_settings(root=checkout.root), SweepTable()).values()
     folder = CeilingFolder(str(checkout.root / "measured"), job.id)
     for mode in job.settings:
-        folder.begin(mode)
+        folder.open_attempt(mode)
         folder.finish(mode, h100(job.id, mode))
     checkout.make()
     (fit,) = checkout.table("results/roofline/fits_measured.csv")
