@@ -113,9 +113,8 @@ def main() -> int:
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         found = pd.concat(pool.map(answers, names))
     found["kind"] = found.apply(kind_of, axis=1)
-    found["bin"] = pd.cut(
-        found["stated"], EDGES
-    )  # above, the safest mode breaks it rather than not
+    # above the last edge the safest mode breaks it rather than not
+    found["bin"] = pd.cut(found["stated"], EDGES)
     groups = found.groupby(["kind", "bin"], observed=True)
     risk = groups.agg(
         answers=("stated", "size"), stated=("stated", "mean"), broken=("broken", "mean")
