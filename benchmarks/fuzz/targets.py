@@ -196,10 +196,10 @@ def modes(folder: Path) -> Iterator[Target]:
     mode = {"cores": 2, "gpu_mhz": 318.75}
     sweep = SweepFolder(str(place / "measured"), "sweep-a")
     epoch = RunFolder(str(place / "measured"), template.RUN).read(0)
-    shutil.copytree(epoch.folder, sweep.begin(mode), dirs_exist_ok=True)
+    shutil.copytree(epoch.folder, sweep.open_attempt(mode), dirs_exist_ok=True)
     of_mode = {"sweep": "sweep-a", "mode": mode, "task": "train", "repeat": 0}
     sweep.finish(mode, {**epoch.meta, **of_mode}, epoch.minibatch_s)
-    path = Path(sweep.mode_path(mode))
+    path = Path(sweep.path_of(mode))
     words = ("name", "id", "device", "instance", "workload", "factors")
     facts = SweepFacts(
         **dict.fromkeys(words, "a"),
