@@ -123,11 +123,7 @@ def linear_world():
 
 @pytest.fixture
 def planted(tmp_path, write_epochs):
-    """Return a function that writes runs of a linear world: paths of epochs.csv, run -> mode.
-
-    Epoch 0 takes twice as long, `n_later` follow; `energy` False: none was measured; `factors` as
-    of all runs.
-    """
+    """Return a function that writes runs of a linear world: paths of epochs.csv, run -> mode."""
 
     def write(networks=tuple(PER_NETWORK), letters="abcdefghij", energy=True, n_later=3, **factors):
         paths, modes = [], {}
