@@ -3,6 +3,7 @@
 No number stands in the template: each is named here and read from a table.
 """
 
+import json
 from pathlib import Path
 
 import jinja2
@@ -79,7 +80,10 @@ def numbers() -> dict[str, object]:
         "network_runs": network["runs"],
         "network_broken": f"{network['broken, %']} %",
         "digits": DIGITS,
-        "gpus": sorted(path.stem for path in (ROOT / "benchmarks/gpu").glob("*.json")),
+        "gpus": sorted(
+            json.loads(path.read_text("utf-8"))["gpu_check"]["details"]["card"]
+            for path in (ROOT / "benchmarks/gpu").glob("*.json")
+        ),
     }
 
 
