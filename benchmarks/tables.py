@@ -1,8 +1,8 @@
 """Store results as the CSV files that the documentation reads: `python -m benchmarks.tables`.
 
 The coverage of the energy bounds comes from benchmarks/bounds.csv, all others from results/, where
-they exist: `MADE` says which table is made of which file. `python -m benchmarks prediction` and
-`python -m benchmarks.external` write theirs.
+they exist: `MADE` says which table is made of which file. `python -m benchmarks.external` and other
+commands write theirs (README.md).
 """
 
 import json
@@ -51,7 +51,6 @@ Tables = dict[str, pd.DataFrame]
 FOLDER = REPOSITORY / "benchmarks/tables"
 RESULTS = REPOSITORY / "results"
 TIMED = {  # benchmark -> its table
-    "simulated_sweeps": "simulation/sweeps",
     "interleaver": "instrument/interleaver",
     "fleet": "instrument/fleet",
     "monitor": "instrument/monitor",

@@ -388,7 +388,8 @@ class PlannedRounds(Strategy):
         if end_s is None:
             end_s = told["fit_s"] + before.around_s
         node.rounds.append(Measured(order.choice, told["fit_s"], end_s, told.get("energy_j")))
-        change = learned_client(node.client, node.rounds).fit_s[0] / before.fit_s[0]
+        after = learned_client(node.client, node.rounds)
+        change = after.fit_s[order.choice] / before.fit_s[order.choice]
         if "throttled" in told["flags"].split():
             self._whys.append(f"{board} throttles")
         if not 1 / JUMP <= change <= JUMP:

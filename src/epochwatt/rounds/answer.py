@@ -211,9 +211,10 @@ def answer_lines(answer: Answer) -> list[str]:
         lines[-1] = "How much fits vary is not known: spread_pct of a board says it."
     if len(corrected):
         n_fits, times = corrected["measured_fits"].sum(), corrected["times_table"]
+        between = " to ".join(dict.fromkeys(f"{t:.3g}" for t in (times.min(), times.max())))
         lines.append(
             f"{counted(n_fits, 'measured fits')} of {counted(len(corrected), 'boards')} took "
-            f"{times.min():.3g} to {times.max():.3g} times what tables say."
+            f"{between} times what tables say."
         )
     cells = [
         (

@@ -1,7 +1,4 @@
-"""Every figure with as many runs as in the paper: all of its text is readable.
-
-The runs are made up: they only have to fill the axes as the paper's numbers do.
-"""
+"""Every figure with as many runs as in the paper: all of its text is readable."""
 
 from collections import defaultdict
 from itertools import product

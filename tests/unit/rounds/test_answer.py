@@ -137,7 +137,7 @@ def test_measured_rounds_correct_the_tables(ask, tmp_path):
     assert table_of(answer)["mode"][1] != table_of(bare)["mode"][1]  # 306 MHz would end too late
     lines = answer_lines(answer)
     assert "CORRECTED by measured rounds" in lines[0]
-    assert "2 measured fits of 1 board took 1.5 to 1.5 times what tables say." in lines
+    assert "2 measured fits of 1 board took 1.5 times what tables say." in lines
 
 
 @pytest.mark.parametrize(
@@ -191,6 +191,12 @@ def test_wrong_logs_of_rounds_are_refused(ask, tmp_path, text, told):
         ([{"name": "a", "samples": 9, "max_power_w": 3}], ["no mode", "7.778 W"]),
         ([{"name": "a", "samples": 9, "waiting_w": "governed"}], ["simulated board"]),
         ([{"name": "a", "samples": 9, "watts": 3}], ["watts"]),
+        ([{"name": "a", "samples": "few"}], ["boards.0.samples is 'few'", "a whole number or"]),
+        ([{"name": "a", "samples": 10**20}], ["boards.0.samples", "<= 1000000000000"]),
+        ([{"name": "a", "samples": 9, "waiting_w": "low"}], ["waiting_w is 'low'", "'governed'"]),
+        ([{"name": "a", "samples": 9, "waiting_w": np.inf}], ["waiting_w is inf"]),
+        ([{"name": "a", "samples": 9, "modes": [{}]}], ["boards.0.modes.0 is {}"]),
+        ([{"name": "a", "samples": 9, "grid": {"randon": 3}}], ["randon", "any_size"]),
     ],
 )
 def test_wrong_fleets_are_refused(ask, boards, told):
