@@ -1,12 +1,8 @@
 """`python -m benchmarks.measured [FOLDER]`: errors on a few modes of Jetson boards, by others.
 
-Inference, not training, but for a training on AGX Orin. Each table is a folder with a README that
-says where it is from. A mode's four numbers are those that nvpmodel gives the stock mode, where the
-table holds a governor's means or the name only. The four stock modes of an AGX Orin are too few for
-`epochwatt score`, which judges all methods on sweeps.
-
-FOLDER has tables of a few modes; stock modes of Orin lie in the folder `sweeps` beside it. Some ten
-minutes; writes benchmarks/tables/prediction/measured-*.csv and sweeps-agx-orin.csv.
+Inference, not training. Each table is a folder with a README that says where it is from. A mode's
+four numbers are those that nvpmodel gives the stock mode, where the table holds a governor's means
+or the name only. Some ten minutes; writes benchmarks/tables/prediction/measured-*.csv.
 """
 
 import sys
@@ -20,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from benchmarks.results import REPOSITORY, wide, write_tables
 from epochwatt.prediction.data.modes import Mode, Numbers
-from epochwatt.prediction.data.observations import PROCESSES, Observations, observations_from_rows
+from epochwatt.prediction.data.observations import Observations, observations_from_rows
 from epochwatt.prediction.harness import (
     Answers,
     Trial,
@@ -53,19 +49,6 @@ GATED_MHZ = 600  # the clock of its mode of 10 W lies below, those of all others
 
 ON_THE_GPU, ON_THE_CPU = 1, 8  # processes: one feeds the GPU; one thread for each core there is
 MEMORY_SHARE = 0.5  # ASSUME: memory is half busy
-
-# cores, CPU, GPU and memory clock, share of the eight GPU parts that TPC_PG_MASK leaves on
-# SOURCE: shared/data/nvpmodel, nvpmodel_p_verbose_agx_orin_64gb_jp5_or_6.log: masks 0, 0, 240, 248
-ORIN = {
-    "maxn": (12, 2201.6, 1300.5, 3199.0, 1.0),
-    "50w": (12, 1497.6, 816.0, 3199.0, 1.0),
-    "30w": (8, 1728.0, 612.0, 3199.0, 4 / 8),
-    "15w": (4, 1113.6, 408.0, 2133.0, 3 / 8),
-}
-# SOURCE: shared/data/sweeps/broncospace_agx_orin_training_modes/README.md, times that they print;
-# power by the rule of three rails, from their logs
-TRAINING = {"maxn": (131, 44.8), "50w": (164, 29.4), "30w": (305, 18.4), "15w": (634, 11.6)}
-SUBGRAPHS = "branes_orin_subgraph_rooflines/subgraphs.csv.gz"
 
 CONFIG, OUT = REPOSITORY / "config/twin", REPOSITORY / "benchmarks/tables/prediction"
 SEED = 0  # not 1, of the worlds that were looked at when `beliefs` were set by hand
@@ -139,30 +122,6 @@ def tx2(folder: Path = FOLDER) -> Tables:
     )
 
 
-def orin(folder: Path, share_told: bool) -> dict[str, list[Observations]]:
-    """Return workloads in the four stock modes of AGX Orin, with or without the GPU's share.
-
-    Training of ResNet-50 (time, power), and forward passes of networks, as the sum of their parts
-    (time alone).
-    """
-    modes = [Mode(*(numbers if share_told else numbers[:4])) for numbers in ORIN.values()]
-    time_s, power_w = zip(*(TRAINING[name] for name in ORIN), strict=True)
-    rows = pd.read_csv(folder / SUBGRAPHS, usecols=["hardware_id", "file", "latency_ms_mean"])
-    rows = rows[rows.hardware_id.str.startswith("jetson_orin_")]
-    mode = rows.hardware_id.str.rpartition("_")[2]
-    sums = (rows.latency_ms_mean / 1e3).groupby([rows.file, mode], sort=False).sum().unstack()
-    sums = sums.reindex(rows.file[mode.isin(list(ORIN))].unique())[list(ORIN)].dropna()
-    return {
-        "AGX Orin, training": [
-            observations_from_rows("ResNet-50", modes, time_s, power_w, processes=PROCESSES)
-        ],
-        "AGX Orin, forward passes": [
-            observations_from_rows(str(file), modes, passes.tolist(), processes=ON_THE_GPU)
-            for file, passes in sums.iterrows()
-        ],
-    }
-
-
 def without_gated_mode(tables: Mapping[str, Observations]) -> Tables:
     """Leave out the mode of 10 W, which gates two of the GPU's four parts off (its TPC mask)."""
     return {
@@ -210,15 +169,13 @@ def judged(
     """Return what methods answer from all modes but one, and from sets of four.
 
     Columns: those of `harness.Answers`, workload, profiled, and `held`: whether the interval of 90
-    % of the physical model holds the truth; NaN of other methods. With 0 sets: from all but one.
+    % of the physical model holds the truth; NaN of other methods.
     """
     frames = []
     for name, of in tables.items():
         modes = of.distinct()
-        ways = {"all but one": leave_one_mode_out(modes)}
-        if n_random:
-            ways["4 modes"] = random_subsets(modes, N_MODES, n_random, SEED)
-        for how, splits in ways.items():
+        few = random_subsets(modes, N_MODES, n_random, SEED)
+        for how, splits in (("all but one", leave_one_mode_out(modes)), ("4 modes", few)):
             answers = Answers()
             for draw, (train, test) in enumerate(splits):
                 trial = Trial.of(of, of.only(train), test, draw)
@@ -258,27 +215,6 @@ def held_table(found: pd.DataFrame) -> pd.DataFrame:
     return wide(shares.map("{:.0f}".format).rename(index=TARGETS, level="target"), "target", "-")
 
 
-def stock_table(folder: Path) -> pd.DataFrame:
-    """Return what holds of two modes that gate parts of the GPU off and of two that do not."""
-    rows = []
-    for given, share_told in {"not given": False, "given": True}.items():
-        for name, tables in orin(folder, share_told).items():
-            named = {of.workload: of for of in tables}
-            found = judged(named, [load_method(PHYSICAL)], n_random=0).groupby("target")
-            held = 100 * found.held.mean()
-            errors = found.error_pct.apply(score)
-            row = {"sweep": name, "profiled": "all but one", "share of the GPU": given}
-            for target, title in TARGETS.items():
-                row[f"{title}, held"] = f"{held[target]:.0f}" if target in held else "-"
-            for target in (TIME, POWER):
-                told = errors.get(target)
-                row[f"{TARGETS[target]}, error"] = (
-                    f"{told.median_pct:.1f} / {told.p90_pct:.0f}" if told else "-"
-                )
-            rows.append(row)
-    return pd.DataFrame(rows)
-
-
 def measured_tables(folder: Path, n_random: int = N_RANDOM) -> dict[str, pd.DataFrame]:
     """Return the tables by name."""
     listed = yolo(folder)
@@ -301,8 +237,6 @@ def measured_tables(folder: Path, n_random: int = N_RANDOM) -> dict[str, pd.Data
     }
     made["measured-intervals"] = held_table(pd.concat([on_xavier, on_tx2]))
     made["measured-summary"] = summary(made)
-    if (sweeps := folder.parent / "sweeps").is_dir():
-        made["sweeps-agx-orin"] = stock_table(sweeps)
     return made
 
 

@@ -157,7 +157,8 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
 def run(quick: bool) -> Result:
     """Forecast and train all cases; write their table."""
     cases = draw()[:: 10 if quick else 1]
-    rows = with_errors(pd.DataFrame([checked(case) for case in cases]))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        rows = with_errors(pd.DataFrame(list(pool.map(checked, cases))))
     if not quick:
         is_resident = rows.columns.str.contains("rss|resident|default|fixed")
         tables = {"steps": rows.loc[:, ~is_resident], "resident": rows.loc[:, is_resident]}

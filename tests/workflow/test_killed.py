@@ -11,8 +11,6 @@ from full_checkout import FullCheckout, configure_long_runs, wait_for
 
 pytestmark = pytest.mark.workflow
 
-TABLES = ("results/tables/epochs.csv", "results/tables/runs.csv", "results/figures/host/fig02a.svg")
-
 
 def long_run(shop, epochs_per_job: int) -> FullCheckout:
     """Return a checkout with one run of three epochs, each longer than a second."""
@@ -43,12 +41,11 @@ def test_a_run_killed_in_epoch_2_goes_on_there(shop, undisturbed):
     wait_for(lambda: not checkout.processes())
     assert checkout.is_measuring(run.id, 2)
     before = checkout.epoch_state(run.id, 0, 1)
-    outcome = checkout.make("runs", "tables", "figures")
+    outcome = checkout.make("runs")
     assert "lockexception" not in outcome.text.lower()
     assert outcome.measuring == [f"train_epoch {run.id} 2 2"]
     assert checkout.epoch_state(run.id, 0, 1) == before
     check_completed(checkout, run, undisturbed)
-    assert all((checkout.root / path).exists() for path in TABLES)
 
 
 @pytest.mark.thorough

@@ -227,7 +227,7 @@ def answer_lines(answer: Answer) -> list[str]:
         )
         for row in table.head(MOST_ROWS).to_dict("records")
     ]
-    head = ("board", "mode", "samples", f"end, s [{100 * LEVEL:g} %]", "Wh each", "waits")
+    head = ("board", "mode", "samples", f"end, s [{100 * LEVEL:g} %]", "Wh each", "not in its fit")
     lines += ["", *aligned([head, *cells])]
     if len(table) > MOST_ROWS:
         lines.append(f"... and {len(table) - MOST_ROWS} more: --csv FILE has all")

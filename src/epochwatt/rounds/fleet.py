@@ -5,6 +5,7 @@ public, simulated, or a few modes of them from which all others are predicted.
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -361,8 +362,13 @@ def _simulate_table(entry: BoardEntry, root: Path) -> ModeTable:
             do="give it a table of its modes",
         )
     batch_size = entry.batch_size or BATCH_SIZE
-    sweep = simulated_entry(entry.device, entry.workload, "train", batch_size, entry.grid)
-    facts = SweepFacts(**load_sweep("rounds", sweep, root)[0].facts)
+
+    def facts_of(grid: Grid | None) -> SweepFacts:
+        sweep = simulated_entry(entry.device, entry.workload, "train", batch_size, grid)
+        return SweepFacts(**load_sweep("rounds", sweep, root)[0].facts)
+
+    modes = _with_strongest(entry.grid, lambda grid: facts_of(grid).modes)
+    facts = replace(facts_of(entry.grid), modes=modes)
     work = network_of(entry.workload, {}, twin, root).work
     return tables_of(simulated_rows(facts, twin.knowing(work)))[0]
 
@@ -417,9 +423,22 @@ def _predict_grid(
             allowed=KINDS,
             do="leave `grid` out: it chooses among the modes of its table",
         )
-    clocks = mode_rows(grid_modes(grid, kind, steps_of_kind(kind)))
+    clocks = mode_rows(
+        _with_strongest(grid, lambda grid: grid_modes(grid, kind, steps_of_kind(kind)))
+    )
     modes = np.column_stack([clocks, np.zeros(len(clocks))])
     return modes, *predict_modes(observations_of(table), modes)
+
+
+def _with_strongest(grid: Grid | None, modes_of: Callable[[Any], Sequence[Any]]) -> list[Any]:
+    """Return the modes of a grid; a draw also has the strongest of those that it was drawn from."""
+    modes = [*modes_of(grid)]
+    if grid is None or grid.random is None:
+        return modes
+    whole = modes_of(grid.model_copy(update={"random": None}))
+    values = np.nan_to_num(np.array([[*mode] for mode in whole], np.float64))
+    strongest = whole[(values / values.max(0).clip(1e-9)).sum(1).argmax()]
+    return modes if strongest in modes else [*modes, strongest]
 
 
 def predict_modes(rows: Observations, modes: Numbers) -> tuple[Numbers, Numbers, Numbers]:

@@ -102,6 +102,14 @@ def test_what_a_table_lacks_is_predicted(ask):
     assert spread.clients[0].spread == pytest.approx(both)
 
 
+def test_a_draw_of_modes_has_the_strongest(ask):
+    """Else the round in the strongest modes, which plans are held against, is another one."""
+    for board in (SIMULATED | {"table": None}, {}):
+        answer = ask({"name": "one", "samples": 90, **board, "grid": {"random": 5}})
+        assert len(answer.members[0].modes) == 6
+        assert answer.strongest.end_s == pytest.approx(answer.clients[0].end_s().min(), rel=0.01)
+
+
 def test_boards_that_may_choose_how_much_they_train(ask):
     boards = [{"name": "a", "samples": [100, 900]}, {"name": "b", "samples": 600}]
     answer = ask(*boards, request={"objective": "energy_per_sample"})

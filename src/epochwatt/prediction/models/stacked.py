@@ -212,6 +212,5 @@ METHOD = Method(
     _fit,
     Stacked.from_json,
     learns_from=(ALL,),
-    is_scored=False,
     parts=Mode._fields,
 )
