@@ -16,6 +16,7 @@ from benchmarks.external import (
     NotHereError,
     clock_laws,
     energy_curves,
+    orin_power,
     rooflines,
     scaling,
     training_logs,
@@ -43,6 +44,7 @@ def _each(check: Callable[[str, Inputs], Iterable[Finding]], *names: str) -> lis
 TABLES: dict[str, list[Check]] = {
     "energy": [training_logs.findings],
     "gpu-clock": [energy_curves.law_findings, energy_curves.gpu_clock_findings],
+    "orin-power": [orin_power.findings],
     "power-limit": _each(energy_curves.power_limit_findings, *energy_curves.LIMITS),
     "clock-law": _each(clock_laws.findings, *LAW_SWEEPS),
     "power-law": _each(clock_laws.power_findings, *POWER_SWEEPS),
