@@ -8,10 +8,11 @@ down, here also GPU clocks, and the one of least energy is taken), and what Powe
 Repeats of a mode are drawn in another order each time, and the last one is shown to nobody. By it
 an answer is judged, beside the answer of who runs every mode as often as it is shown: *regret* is
 how much more energy it takes. Tables without repeats are judged by their own numbers. Where noise
-is large the least mean of a table is that of a lucky mode, so regret beside it stands apart.
+is large the least mean of a table is that of a lucky mode, so regret beside it stands apart, and
+who runs every mode has it, too.
 
-Writes benchmarks/tables/prediction/least-energy.csv, by sweep, and least-energy-tables.csv; with
-`profile`, the rows of `epochwatt profile` alone are made anew.
+Writes benchmarks/tables/prediction/least-energy.csv, by sweep; with `profile`, the rows of
+`epochwatt profile` alone are made anew.
 Sweeps that may not be passed on are added where EPOCHWATT_PUBLIC_DATA names them, and so is
 fine-tuning on an AGX Orin at pinned GPU clocks, of which energies alone are published: there a run
 takes the same time in each mode, the search sees the energy, and MAXN is its governor.
@@ -54,13 +55,13 @@ TABLES = REPOSITORY / "benchmarks/tables/prediction"
 N_RUNS = 10
 FEW = 5  # runs, where a table has little more than ten modes
 LEAST_MODES = 5  # of a table
-N_DRAWS = 5
-RANDOM, PROFILE = "random modes", "profile"
-TABLE = ["sweep", "workload", "batch_size", "strategy"]  # what tells rows apart
+N_DRAWS, N_ORDERS = 5, 30  # of random modes; of the repeats, where there are any
+RANDOM, PROFILE, EVERY = "random modes", "profile", "every mode as often as shown"
 KERNEL = "kernel"  # work of tables that are left out
 GPU, LIMIT = Mode._fields.index("gpu_mhz"), Mode._fields.index("power_limit_w")
 HEAD = ["sweep", "tables", "modes", "strategy", "runs", "regret, %: median / worst"]
-HEAD += ["saved beside MAXN, %: median", "beside the least mean, %: median / worst"]
+HEAD += ["standard error, %", "saved beside MAXN, %: median"]
+HEAD += ["beside the least mean, %: median / worst"]
 
 FINE_TUNING = "slmdvfs-agx-orin"  # energies alone
 CURVE = re.compile(r'(\w+)_data = {\s*"config_freq_mhz": \[([^]]*)\],\s*"energy_j": \[([^]]*)\]')
@@ -170,21 +171,25 @@ def answers(task: Task, of_profile: bool = False) -> pd.DataFrame:
         ways = {name: way for name, way in ways.items() if name.startswith(PROFILE)}
     has_repeats = len(table.rows) > len(energy_j)
     rows, chosen = [], dict[str, Choice]()
-    for draw in range(N_DRAWS):
+    for draw in range(N_ORDERS if has_repeats else N_DRAWS):
         bench = replayed(table, seed=draw)
         shown_j = np.array([bench.shown(n).prod(1).mean() for n in range(len(energy_j))])
+        n_shown = sum(map(bench.n_shown, range(len(energy_j))))
         for name, way in ways.items():
             if has_repeats or not draw or RANDOM in name:  # else it answers as before
                 chosen[name] = way(bench.anew(), draw)
-        chosen |= {"MAXN": (maxn, 0), "every mode": (int(shown_j.argmin()), len(shown_j))}
+        chosen |= {"MAXN": (maxn, 0), EVERY: (int(shown_j.argmin()), n_shown)}
         for strategy, (place, runs) in chosen.items():
             seen_j = unseen_j(bench, place) if has_repeats else energy_j[place]
             if strategy == "MAXN" and governed_j is not None:
                 seen_j = governed_j
-            rows.append((strategy, runs, seen_j, energy_j[place] / energy_j.min()))
-    frame = pd.DataFrame(rows, columns=["strategy", "runs", "energy_j", "over_least"])
-    by = frame.groupby("strategy", sort=False).mean()
-    by["regret_pct"] = 100 * (by.energy_j / by.energy_j["every mode"] - 1)
+            rows.append((draw, strategy, runs, seen_j, energy_j[place] / energy_j.min()))
+    frame = pd.DataFrame(rows, columns=["draw", "strategy", "runs", "energy_j", "over_least"])
+    by = frame.drop(columns="draw").groupby("strategy", sort=False).mean()
+    by["regret_pct"] = 100 * (by.energy_j / by.energy_j[EVERY] - 1)
+    of_draws = frame.pivot(index="draw", columns="strategy", values="energy_j")
+    sem_j = of_draws.sub(of_draws[EVERY], axis=0).sem()
+    by["se_pct"] = 100 * sem_j / by.energy_j[EVERY] if has_repeats else np.nan
     by["saved_pct"] = 100 * (1 - by.energy_j / by.energy_j["MAXN"])
     by["over_least_pct"] = 100 * (by.over_least - 1)
     labels = {"sweep": sweep, "workload": table.key.workload, "batch_size": table.key.batch_size}
@@ -235,7 +240,8 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table of the page: a row for each sweep and strategy."""
     rows = []
     for (sweep, strategy), part in frame.groupby(["sweep", "strategy"], sort=False):
-        if strategy == "every mode":
+        se = f"{part.se_pct.iloc[0]:.1f}" if part.se_pct.notna().all() else ""
+        if strategy == EVERY and not se:  # it knows all there is to know
             continue
         low, high = part["modes"].min(), part["modes"].max()
         rows.append(
@@ -243,6 +249,7 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
                 *(sweep, str(len(part)), str(low) if low == high else f"{low} to {high}", strategy),
                 f"{part['runs'].mean():.3g}",
                 f"{part.regret_pct.median():.1f} / {part.regret_pct.max():.1f}",
+                se,
                 f"{part.saved_pct.median():.0f}",
                 f"{part.over_least_pct.median():.1f} / {part.over_least_pct.max():.1f}",
             ]
@@ -257,16 +264,16 @@ def main(names: list[str]) -> int:
     asked = [task for task in tasks() if of_profile or not names or task.sweep in names]
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         frame = pd.concat(pool.map(partial(answers, of_profile=of_profile), asked))
+    rows = summary(frame)
+    print(rows.to_string())
     if of_profile:
-        before = pd.read_csv(TABLES / "least-energy-tables.csv")
-        orders = {name: before[name].unique().tolist().index for name in ("sweep", "strategy")}
-        frame = pd.concat([frame, before]).drop_duplicates(TABLE)
-        frame = frame.sort_values(
-            [*orders], key=lambda cells: cells.map(orders[cells.name]), kind="stable"
-        )
-    print(summary(frame).to_string())
+        rows = rows[rows["strategy"].str.startswith(PROFILE)]
+        before = pd.read_csv(TABLES / "least-energy.csv", dtype=str, keep_default_na=False)
+        order = before["sweep"].unique().tolist().index
+        rows = pd.concat([rows, before]).drop_duplicates(["sweep", "strategy"])
+        rows = rows.sort_values("sweep", key=lambda names: names.map(order), kind="stable")
     if of_profile or not names:
-        write_tables(TABLES, {"least-energy": summary(frame), "least-energy-tables": frame})
+        write_tables(TABLES, {"least-energy": rows})
     return 0
 
 

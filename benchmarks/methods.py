@@ -53,7 +53,7 @@ from epochwatt.sweeps.find import find_tables
 OUT = REPOSITORY / "results/methods"
 LIMITS = np.linspace(0.1, 0.9, 25)  # quantiles of the observed power
 MAX_RISK = 0.05
-OURS = ("physical", "gaussian_process", "utilisation", "utilisation_transfer")
+OURS = ("physical", "gaussian_process", "utilisation", "utilisation_transfer", "stacked")
 NETWORKS = ("powertrain", "powertrain_log")
 NEXT, FIRST, LAST, N_DRAWS = "next", 10, 25, 10
 

@@ -1,17 +1,18 @@
 """`python -m benchmarks.profile_replays`: profiles judged on tables, for the documentation.
 
 A table in which every mode was measured plays the board, limit after limit. Beside `epochwatt
-profile` stand the best of modes profiled at random, what PowerTrain chooses by its predictions, the
-board's preset modes, and MAXN. All are judged by repeats of a mode that they have not seen; by one
-that is drawn where the table has none. Writes benchmarks/tables/prediction/profile-replays.csv;
-some half an hour of two cores. Of it, names of tables make their rows anew, and `profile` those of
-`epochwatt profile`.
+profile` stand who has run every mode, the best of modes profiled at random, what PowerTrain chooses
+by its predictions, the board's preset modes, and MAXN. All are judged by repeats of a mode that
+they have not seen; by one that is drawn where the table has none. Writes
+benchmarks/tables/prediction/profile-replays.csv; some half an hour of two cores. Of it, names of
+tables make their rows anew, and `profile` those of `epochwatt profile` and of every mode.
 """
 
 import os
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from multiprocessing import get_context
@@ -21,7 +22,7 @@ import pandas as pd
 
 from benchmarks.results import REPOSITORY, write_tables
 from benchmarks.synthetic_truth import EPOCH_SD, SHARES, of_another_kind
-from epochwatt.board.device.kinds import AGX_XAVIER
+from epochwatt.board.device.kinds import KINDS
 from epochwatt.prediction.data.mode_tables import observations_of
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
 from epochwatt.prediction.data.observations import PROCESSES
@@ -38,7 +39,14 @@ from epochwatt.prediction.names import POWER, TIME
 from epochwatt.prediction.predictor import Method, Reference
 from epochwatt.prediction.profile.bench import Played, replayed
 from epochwatt.prediction.profile.bench import simulated as simulated_board
-from epochwatt.prediction.profile.search import MAX_RISK, MOST_REPEATS, Goal, Profile, search
+from epochwatt.prediction.profile.search import (
+    ENDLESS_S,
+    MAX_RISK,
+    MOST_REPEATS,
+    Goal,
+    Profile,
+    search,
+)
 from epochwatt.prediction.recommend.board_tables import board_of_kind
 from epochwatt.prediction.registry import RECOMMENDED, load_method
 from epochwatt.prediction.transfer.baselines import stock_choices, strongest
@@ -88,7 +96,7 @@ def world(number: int, seed: int = WORLD_SEED, sd: float = EPOCH_SD) -> Played:
 
     `sd`: of its repeats, relative
     """
-    modes = board_of_kind(AGX_XAVIER).all_modes()
+    modes = board_of_kind(KINDS["agx_xavier"]).all_modes()
     names, rng = list(SHARES), np.random.default_rng((seed, number))
     drawn = of_another_kind(names, Mode(*modes[-1]), number + 1, seed)[number]
     truth = drawn[number % len(names)]
@@ -98,7 +106,11 @@ def world(number: int, seed: int = WORLD_SEED, sd: float = EPOCH_SD) -> Played:
     values = np.stack([time_s, truth.power(modes)], axis=1)[:, None]
     noise = rng.standard_normal((len(modes), N_SHOWN + N_UNSEEN, 2))
     bench = Played(modes, list(values * np.exp(sd * noise)), n_kept=N_UNSEEN)
-    bench.title, bench.kind, bench.provenance = "a synthetic board", AGX_XAVIER.name, "simulated"
+    bench.title, bench.kind, bench.provenance = (
+        "a synthetic board",
+        KINDS["agx_xavier"].name,
+        "simulated",
+    )
     bench.processes, bench.work = PROCESSES, "run"
     return bench
 
@@ -135,10 +147,31 @@ def profiled(
         goal = Goal("time", limit_w, 60 * max_minutes, max_risk)
         profile = Profile(bench.anew(), goal, method)
         search(profile)
-        place = NONE if profile.best is None else bench.place(profile.best.mode)
-        row = judged(profile.bench, limit_w, place, f"profile, risk {max_risk:g}")  # type: ignore[arg-type]
+        row = judged(profile.bench, limit_w, answer_of(profile), f"profile, risk {max_risk:g}")  # type: ignore[arg-type]
         rows.append(row | {"runs": len(profile.ran)})
     return pd.DataFrame(rows)
+
+
+def answer_of(profile: Profile) -> int:
+    """Return the place of a profile's answer among the modes of its bench, or `NONE`."""
+    return NONE if profile.best is None else profile.bench.place(profile.best.mode)  # type: ignore[attr-defined]
+
+
+def of_every_mode(bench: Played, limits_w: Numbers) -> pd.DataFrame:
+    """Return what `epochwatt profile` answers once every mode was run as often as it is shown.
+
+    From these runs alone: what the scatter of repeats leaves to any search.
+    """
+    played, places = bench.anew(), range(len(bench.modes))
+    profile = Profile(played, Goal("time", None, ENDLESS_S), load_method(RECOMMENDED))
+    for number in range(max(map(bench.n_shown, places))):
+        shown = [Mode(*bench.modes[n].tolist()) for n in places if bench.n_shown(n) > number]
+        profile.ran += played.measure(shown)
+    rows = []
+    for limit_w in limits_w.tolist():
+        profile.goal = replace(profile.goal, max_power_w=limit_w)
+        rows.append(judged(played, limit_w, answer_of(profile), "every mode as often as shown"))
+    return pd.DataFrame(rows).assign(runs=len(profile.ran))
 
 
 def from_random(
@@ -185,6 +218,7 @@ def without_profiles(bench: Played, limits_w: Numbers) -> Iterator[pd.DataFrame]
 def all_answers(name: str, bench: Played, limits_w: Numbers) -> Iterator[pd.DataFrame]:
     """Yield what every strategy answers on a bench, `epochwatt profile` first."""
     yield profiled(bench, load_method(RECOMMENDED), limits_w, MAX_MINUTES)
+    yield of_every_mode(bench, limits_w)
     for n in N_RANDOM:
         yield from from_random(bench, limits_w, n)
     if name not in WORLDS:
@@ -218,11 +252,11 @@ def summary(part: pd.DataFrame) -> list[str]:
 
 
 def lines(name: str, of_profile: bool = False) -> pd.DataFrame:
-    """Return the rows of the table for one bench, or those of `epochwatt profile` alone."""
+    """Return the rows of the table for one bench, or the first two kinds of them alone."""
     bench = bench_of(name)
     n_limits = N_LIMITS_MADE if name in ORIN else N_LIMITS
     limits_w = np.quantile(bench.power_w, np.linspace(*LIMITS, n_limits))
-    answers = islice(all_answers(name, bench, limits_w), 1 if of_profile else None)
+    answers = islice(all_answers(name, bench, limits_w), 2 if of_profile else None)
     rows = []
     for strategy, part in pd.concat(answers).groupby("strategy", sort=False):
         share = 100 * part["repeats"].dropna().astype(float).mean()

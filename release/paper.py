@@ -27,10 +27,8 @@ def numbers() -> dict[str, object]:
     held_out = {of: left_out[of].str.extract(r"([\d.]+)")[0].astype(float) for of in left_out}
     takeaways = _table("simulation/take-aways").loc["SIGMETRICS 2023"]
     said = _table("prediction/real-sweeps-said").loc["public"]
-    # until the default method of today is in the tables, the one before it
-    method = RECOMMENDED if RECOMMENDED in {*said.method} else "utilisation"
-    said = said[said.method == method].set_index("target")
-    held = _table("prediction/real-sweeps-held").query("method == @method")
+    said = said[said.method == RECOMMENDED].set_index("target")
+    held = _table("prediction/real-sweeps-held").query("method == @RECOMMENDED")
     replays = (
         _table("prediction/profile-replays").loc["translucence-tx1-5000"].set_index("strategy")
     )
@@ -54,7 +52,7 @@ def numbers() -> dict[str, object]:
         "energies_off": _range(held_out["energies and powers"]),
         "takeaways_hold": takeaways["hold"],
         "takeaways": takeaways["take-aways"],
-        "method": method,
+        "method": RECOMMENDED,
         "comparisons": said.loc["time", "comparisons"],
         "best_of_time": said.loc["time", "among the best"],
         "best_of_power": said.loc["power", "among the best"],

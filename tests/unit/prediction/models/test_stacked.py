@@ -1,11 +1,15 @@
 """Averages of methods: weights follow left-out errors, and what is stated holds."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.special import stdtr
 
+from epochwatt.prediction.data.mode_tables import observations_of
 from epochwatt.prediction.models.stacked import BELIEVED, METHOD, SCALE, likeliest_scale, stack
 from epochwatt.prediction.predictor import Context
+from epochwatt.sweeps.find import find_tables
 from tests.unit.prediction.models.test_utilisation import SEEDS, world
 
 
@@ -51,3 +55,17 @@ def test_observations_lie_where_the_average_says_they_do(agx):
     for level in (0.5, 0.8, 0.9):
         inside = np.mean(np.abs(below - 0.5) < level / 2)
         assert level - 0.12 <= inside <= level + 0.12
+
+
+def test_power_above_all_profiled_clocks_is_left_as_open_as_it_is_on_an_a100():
+    """Its voltage rises from some 1200 MHz on, which four lower clocks do not tell."""
+    held = []
+    for table in find_tables("ali-a100", Path(__file__).parents[4])[::4]:
+        rows = observations_of(table)
+        gpu_mhz = rows.modes[:, 2]
+        known = np.isin(gpu_mhz, (825, 1005, 1095, 1170))
+        assert known.sum() == 4
+        above = rows.rows(gpu_mhz > 1170)
+        low, high = METHOD.fit(rows.rows(known), Context("power_w")).interval(above.modes)
+        held.append(np.mean((low <= above.power_w) & (above.power_w <= high)))
+    assert np.mean(held) > 0.85
