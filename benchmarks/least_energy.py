@@ -50,7 +50,7 @@ TABLES = REPOSITORY / "benchmarks/tables/prediction"
 N_RUNS = 10
 FEW = 5  # runs, where a table has little more than ten modes
 LEAST_MODES = 5  # of a table
-N_DRAWS, N_ORDERS = 5, 30  # of random modes; of the repeats, where there are any
+N_DRAWS, N_ORDERS = 5, 15  # of random modes; of the repeats, where there are any
 RANDOM, PROFILE, EVERY = "random modes", "profile", "every mode as often as shown"
 KERNEL = "kernel"  # work of tables that are left out
 GPU, LIMIT = Mode._fields.index("gpu_mhz"), Mode._fields.index("power_limit_w")
@@ -240,7 +240,7 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
         rows.append(
             [
                 *(sweep, str(len(part)), str(low) if low == high else f"{low} to {high}", strategy),
-                f"{part['runs'].mean():.3g}",
+                f"{part['runs'].mean():.0f}",
                 f"{part.regret_pct.median():.1f} / {part.regret_pct.max():.1f}",
                 se,
                 f"{part.saved_pct.median():.0f}",
