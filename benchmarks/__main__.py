@@ -11,10 +11,8 @@ import json
 import os
 import sys
 import time
-from pathlib import Path
 
 from benchmarks import tables
-from benchmarks.measured import FOLDER
 from benchmarks.results import REPOSITORY, Result, Row, save, table_lines
 from epochwatt.board.device import host
 from epochwatt.board.device.locks import machine_lock
@@ -25,18 +23,13 @@ BENCHMARKS = {  # in the order in which they run -> module and function
     "monitor": ("monitor", "run"),
     "peers": ("monitor", "peers"),
     "planted": ("planted", "run"),
-    "effects": ("planted", "effects"),
     "sampler": ("sampler", "run"),
-    "energy": ("energy", "run"),
     "bounds": ("bounds", "run"),
     "windows": ("windows", "run"),
     "orchestration": ("workflow", "orchestration"),
     "dry_run": ("workflow", "dry_run"),
-    "command_line": ("command_line", "starts"),
+    "command_line": ("workflow", "command_line"),
     "papers": ("workflow", "papers"),
-    "simulated_sweeps": ("command_line", "simulated_sweeps"),
-    "prediction": ("prediction", "run"),
-    "recommend": ("command_line", "recommend"),
     "interleaver": ("interleaver", "run"),
     "fleet": ("fleet", "run"),
     "memory": ("memory", "run"),
@@ -55,13 +48,6 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--quick", action="store_true", help="only show that they work; nothing is written"
     )
-    parser.add_argument(
-        "--measured",
-        type=Path,
-        default=FOLDER,
-        metavar="FOLDER",
-        help="power modes that others measured, for prediction; skipped where absent",
-    )
     arguments = parser.parse_args(argv)
     if unknown := [name for name in arguments.names if name not in BENCHMARKS]:
         parser.error(f"no benchmark {unknown[0]!r}; there are: {', '.join(BENCHMARKS)}")
@@ -73,9 +59,8 @@ def main(argv: list[str] | None = None) -> int:
             start_s = time.perf_counter()
             _say(f"{name}: running")
             try:
-                options = {"folder": arguments.measured} if name == "prediction" else {}
                 run = getattr(importlib.import_module(f"benchmarks.{module}"), function)
-                result: Result = run(arguments.quick, **options)
+                result: Result = run(arguments.quick)
             except EpochwattError as error:
                 _say(f"error: {name}: {error}")
                 failed.append(name)

@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,9 +23,9 @@ from benchmarks import power_sensors, signals
 from benchmarks.measured import FOLDER
 from benchmarks.power_sensors import Samples
 from benchmarks.results import REPOSITORY, Budget, Result, Row
-from benchmarks.signals import Numbers, Signal
-from epochwatt.epochs.energy import Energy, counted, trapezoid
-from epochwatt.epochs.sensor import AGE, sensor_in
+from benchmarks.signals import Array, Numbers, Signal
+from epochwatt.epochs.energy import counted, trapezoid
+from epochwatt.epochs.sensor import AGE, Sensor, sensor_in
 from epochwatt.epochs.stalls import stall_energy
 
 N_WINDOWS, N_QUICK = 200, 1
@@ -45,41 +46,35 @@ SENSORS = {  # of `lengths`
 }
 RAPL, RAPL_STEP_J, RAPL_UPDATE_S = "RAPL, counter", 61e-6, 0.001
 NAMES = (*signals.LOOPS, *signals.LOOPS_AND_MORE, signals.IDLE_TRAIN_TAIL, *signals.OTHERS)
-LENGTHS_S = {
-    10.0: 40,
-    40.0: 40,
-    120.0: 16,
-    300.0: 8,
-    1200.0: 3,
-    3600.0: 2,
-}  # windows of each signal
+# windows of each signal
+LENGTHS_S = {10.0: 40, 40.0: 40, 120.0: 16, 300.0: 8, 1200.0: 3, 3600.0: 2}
+Span = tuple[float, float]
 
 Judged = tuple[float, float]  # error and bound, % of the truth; NaN: there is no bound
 Judge = Callable[[Samples, Signal], Judged]
+AT_LEAST_95 = Budget(95.0, 100.0, ">= 95")
+
+
+def seen(samples: Samples, signal: Signal) -> tuple[Span, Sensor, Array | None]:
+    """Return the window, what the record says of the sensor, and the age of its readings."""
+    window, table = (signal.start_s, signal.end_s), {"t_mono_s": samples.t_s, **samples.columns}
+    sensor = sensor_in({"settings": {"sensor": samples.told}}, table, window)
+    return window, sensor, table.get(AGE)
 
 
 def energy_judged(samples: Samples, signal: Signal) -> Judged:
-    """Return error and bound of the energy of a window."""
-    found = energy_of(samples, signal)
+    """Return error and bound of the energy of a window, as an epoch's row would have it."""
+    window, sensor, age_s = seen(samples, signal)
+    found = trapezoid(samples.t_s, samples.power_w, *window, sensor, age_s, *signal.stalls)
     share = found.energy_j / signal.truth_j
     # an energy whose sensor is stuck is not published
     return 100 * (share - 1), math.nan if "power_stuck" in found.flags else found.error_pct * share
 
 
-def energy_of(samples: Samples, signal: Signal) -> Energy:
-    """Return the energy as an epoch's row would have it."""
-    window, table = (signal.start_s, signal.end_s), {"t_mono_s": samples.t_s, **samples.columns}
-    sensor = sensor_in({"settings": {"sensor": samples.told}}, table, window)
-    return trapezoid(samples.t_s, samples.power_w, *window, sensor, table.get(AGE), *signal.stalls)
-
-
 def stall_judged(samples: Samples, signal: Signal) -> Judged:
     """Return error and bound of the energy of a window's stalls."""
-    window, table = (signal.start_s, signal.end_s), {"t_mono_s": samples.t_s, **samples.columns}
-    sensor = sensor_in({"settings": {"sensor": samples.told}}, table, window)
-    found = stall_energy(
-        samples.t_s, samples.power_w, window, signal.stalls, sensor, table.get(AGE)
-    )
+    window, sensor, age_s = seen(samples, signal)
+    found = stall_energy(samples.t_s, samples.power_w, window, signal.stalls, sensor, age_s)
     share = found.energy_j / signal.stall_j
     return 100 * (share - 1), found.error_pct * share
 
@@ -128,43 +123,40 @@ def summed_up(judged: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     `void_pct` of the n windows have no bound. Of the others: `covered_pct` by their bounds, its
     95 % interval, `low_pct` to `high_pct`. `rms_error_pct` and `mean_bound_pct` of the true energy.
     """
+    bound = judged[np.isfinite(judged.bound_pct)]
+    bound = bound.assign(
+        covered=bound.error_pct.abs().le(bound.bound_pct + 1e-9), square=bound.error_pct**2
+    ).groupby(keys, sort=False)
+    n = judged.groupby(keys, sort=False).size()
+    n_bound = bound.size().reindex(n.index, fill_value=0)
+    covered = bound.covered.sum().reindex(n.index)
+    low, high = wilson(covered, n_bound)
+    found = {
+        "n": n,
+        "void_pct": 100.0 * (1 - n_bound / n),
+        "covered_pct": 100.0 * covered / n_bound,
+        "low_pct": 100 * low,
+        "high_pct": 100 * high,
+        "rms_error_pct": np.sqrt(bound.square.mean()),
+        "mean_bound_pct": bound.bound_pct.mean(),
+    }
+    return pd.DataFrame(found).reindex(n.index).reset_index()
 
-    def summary(part: pd.DataFrame) -> pd.Series:
-        bound = part[np.isfinite(part.bound_pct)]
-        found = {"n": len(part), "void_pct": 100.0 * (1 - len(bound) / len(part))}
-        if len(bound):
-            covered = int(bound.error_pct.abs().le(bound.bound_pct + 1e-9).sum())
-            low, high = wilson(covered, len(bound))
-            found |= {"covered_pct": 100.0 * covered / len(bound)}
-            found |= {"low_pct": 100 * low, "high_pct": 100 * high}
-            found |= {"rms_error_pct": float(np.sqrt(np.mean(bound.error_pct**2)))}
-            found |= {"mean_bound_pct": float(bound.bound_pct.mean())}
-        return pd.Series(found, index=CELLS)
 
-    return judged.groupby(keys, sort=False)[["error_pct", "bound_pct"]].apply(summary).reset_index()
-
-
-CELLS = ["n", "void_pct", "covered_pct", "low_pct", "high_pct", "rms_error_pct", "mean_bound_pct"]
-
-
-def wilson(k: int, n: int) -> tuple[float, float]:
+def wilson(k: Any, n: Any) -> tuple[Any, Any]:
     """Return the 95 % interval of a share, k of n (Wilson, JASA 22 (1927) 209-212)."""
-    centre, half = k + Z**2 / 2, Z * math.sqrt(k * (n - k) / n + Z**2 / 4)
+    centre, half = k + Z**2 / 2, Z * np.sqrt(k * (n - k) / n + Z**2 / 4)
     return (centre - half) / (n + Z**2), (centre + half) / (n + Z**2)
 
 
 def pooled(cells: pd.DataFrame) -> pd.DataFrame:
     """Return one row per sensor, over all signals; NaN where no window has a bound."""
     n_bound = (cells.n * (1 - cells.void_pct / 100)).round()
-    sums = pd.DataFrame(
-        {
-            "sensor": cells.sensor,
-            "n": cells.n,
-            "n_bound": n_bound,
-            "covered": n_bound * cells.covered_pct.fillna(0) / 100,
-            "square": n_bound * cells.rms_error_pct.fillna(0) ** 2,
-            "bound": n_bound * cells.mean_bound_pct.fillna(0),
-        }
+    sums = cells[["sensor", "n"]].assign(
+        n_bound=n_bound,
+        covered=n_bound * cells.covered_pct,
+        square=n_bound * cells.rms_error_pct**2,
+        bound=n_bound * cells.mean_bound_pct,
     )
     sums = sums.groupby("sensor", sort=False).sum().reset_index()
     n_bound = sums.n_bound.where(sums.n_bound > 0)
@@ -172,7 +164,7 @@ def pooled(cells: pd.DataFrame) -> pd.DataFrame:
         {
             "sensor": sums.sensor,
             "void_pct": 100 * (1 - sums.n_bound / sums.n),
-            "covered_pct": 100 * sums.covered / n_bound,
+            "covered_pct": sums.covered / n_bound,
             "rms_error_pct": np.sqrt(sums.square / n_bound),
             "mean_bound_pct": sums.bound / n_bound,
         }
@@ -192,24 +184,49 @@ def all_cells(n: int, seed: int) -> pd.DataFrame:
 def rows_of(cells: pd.DataFrame) -> list[Row]:
     """Return the lines of the table: each sensor over all signals, and the worst cell."""
     rows = []
-    budget = Budget(95.0, 100.0, ">= 95")
     for what, ours in cells.groupby("what", sort=False):
         for each in pooled(ours).dropna(subset="covered_pct").itertuples():
             name = f"{what}, {each.sensor} ({each.void_pct:.0f} % void): bound covers"
-            rows.append(Row(name, [each.covered_pct], "%", 1, budget))
+            rows.append(Row(name, [each.covered_pct], "%", 1, AT_LEAST_95))
         known = ours.dropna(subset="covered_pct").sort_values(["high_pct", "covered_pct"])
         worst = known.iloc[0]
         name = f"{what}, worst of {len(known)}: {worst.sensor}, {worst.signal}: upper limit"
-        rows.append(Row(name, [worst.high_pct], "%", 1, budget))
+        rows.append(Row(name, [worst.high_pct], "%", 1, AT_LEAST_95))
     return rows
+
+
+def new_seed() -> int:
+    """Return a seed, which is said."""
+    seed = int.from_bytes(os.urandom(4), "big")
+    print(f"seed {seed}", file=sys.stderr)
+    return seed
 
 
 def run(quick: bool = False) -> Result:
     """Draw and judge all (ten minutes); `quick` only shows that it works."""
-    seed = int.from_bytes(os.urandom(4), "big")
-    print(f"bounds: seed {seed}", file=sys.stderr)
+    seed = new_seed()
     cells = all_cells(N_QUICK if quick else N_WINDOWS, seed)
     return Result(rows_of(cells), {"seed": seed, "cells": cells.to_dict("records")})
+
+
+def print_lengths(seed: int) -> None:
+    """Print a row for each sensor and length."""
+    rng = np.random.default_rng(seed)
+    print("sensor,length s,windows,void %,covered %,median bound %")
+    for length_s, n in LENGTHS_S.items():
+        rows: list[tuple[str, float, float]] = []
+        for name in NAMES:
+            for _ in range(n):
+                signal = signals.draw(name, rng, length_s * math.exp(rng.uniform(-0.1, 0.1)))
+                for title, sensor in SENSORS.items():
+                    samples = power_sensors.SENSORS[sensor](rng, signal)
+                    rows.append((title, *energy_judged(samples, signal)))
+                rows.append((RAPL, *rapl_judged(rng, signal)))
+        judged = pd.DataFrame(rows, columns=["sensor", "error_pct", "bound_pct"])
+        medians = judged.groupby("sensor").bound_pct.median()
+        for row in summed_up(judged, ["sensor"]).itertuples():
+            shares = f"{row.void_pct:.1f},{row.covered_pct:.1f},{medians[row.sensor]:.2f}"
+            print(f'"{row.sensor}",{length_s:g},{row.n:.0f},{shares}', flush=True)
 
 
 def rapl_judged(rng: Numbers, signal: Signal) -> Judged:
@@ -222,42 +239,15 @@ def rapl_judged(rng: Numbers, signal: Signal) -> Judged:
     return 100 * (share - 1), energy.error_pct * share
 
 
-def judged_at(rng: Numbers, length_s: float, n: int) -> pd.DataFrame:
-    """Return errors and bounds of windows of about that length: each sensor, each signal."""
-    rows: list[tuple[str, float, float]] = []
-    for name in NAMES:
-        for _ in range(n):
-            signal = signals.draw(name, rng, length_s * math.exp(rng.uniform(-0.1, 0.1)))
-            for title, sensor in SENSORS.items():
-                samples = power_sensors.SENSORS[sensor](rng, signal)
-                rows.append((title, *energy_judged(samples, signal)))
-            rows.append((RAPL, *rapl_judged(rng, signal)))
-    return pd.DataFrame(rows, columns=["sensor", "error_pct", "bound_pct"])
-
-
-def print_lengths(seed: int) -> None:
-    """Print a row for each sensor and length."""
-    rng = np.random.default_rng(seed)
-    print("sensor,length s,windows,void %,covered %,median bound %")
-    for length_s, n in LENGTHS_S.items():
-        judged = judged_at(rng, length_s, n)
-        medians = judged.groupby("sensor").bound_pct.median()
-        for row in summed_up(judged, ["sensor"]).itertuples():
-            shares = f"{row.void_pct:.1f},{row.covered_pct:.1f},{medians[row.sensor]:.2f}"
-            print(f'"{row.sensor}",{length_s:g},{row.n:.0f},{shares}', flush=True)
-
-
 def main(words: list[str]) -> None:
     """Write benchmarks/bounds.csv, or print coverage by length."""
-    is_lengths = words[:1] == ["lengths"]
-    seed = int(words[1]) if len(words) > 1 else int.from_bytes(os.urandom(4), "big")
-    if is_lengths:
-        print(f"seed {seed}", file=sys.stderr)
+    seed = int(words[1]) if len(words) > 1 else new_seed()
+    if words[:1] == ["lengths"]:
         print_lengths(seed)
         return
     n = int(words[0]) if words else N_WINDOWS
     cells = all_cells(n, seed)
-    text = cells.astype({"n": int}).to_csv(index=False, float_format="%.2f", lineterminator="\n")
+    text = cells.to_csv(index=False, float_format="%.2f", lineterminator="\n")
     TABLE.write_text(f"# seed {seed}; {n} windows a cell\n{text}", "utf-8")
     for row in rows_of(cells):
         print(row.what, f"{row.median:.1f} %", "" if row.met else "NOT MET")

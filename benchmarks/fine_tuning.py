@@ -3,7 +3,8 @@
 Memory and time of large language models on boards, told from their configurations alone: nothing is
 trained, and no published number is an input. What was published was trained with transformers of
 that time, whose gated delta rule has other operators than today's; so they are counted with it, in
-an environment of its own (`requirements/fine-tuning.txt`).
+an environment of its own (`requirements/fine-tuning.txt`). `python -m benchmarks.fine_tuning on_gpu
+CASE TOKENS` trains one of them for a few steps, with random weights, on a GPU that is large enough.
 """
 
 import json
@@ -96,10 +97,52 @@ CASES: list[dict[str, Any]] = [
 ]
 
 
+def stack_of(case: dict[str, Any], length: int) -> Any:
+    """Return a case's network as a stack of blocks, on samples of `length` tokens."""
+    from epochwatt.memory import networks
+
+    tuning = networks.Tuning(case["lora"], case["weights"])
+    return networks.stack_of_config(CONFIGS[case["model"]], length, tuning, ADAPTED)
+
+
+def manner_of(case: dict[str, Any]) -> Any:
+    """Return how a case trains."""
+    from epochwatt.board.training.allocated import Manner
+    from epochwatt.board.training.optimisers import ADAMW
+
+    how = case["precision"], ADAMW, "train", case["checkpointing"], case["accumulate"]
+    return Manner(*how, on_gpu=True)
+
+
+STEPS_ON_GPU = 6
+
+
+def on_gpu(case: dict[str, Any], length: int) -> dict[str, Any]:
+    """Train a case on this machine's GPU, with random weights; return forecast and what was seen.
+
+    GiB; `step_s`: median of the steps after the second, s, each of `accumulate` mini-batches
+    """
+    import numpy as np
+    import torch
+
+    from benchmarks.memory_steps import gpu_bytes, train_subject
+    from epochwatt.memory.repeated import memory_of
+
+    stack, manner = stack_of(case, length), manner_of(case)
+    subject = stack.subject(stack.n)
+    tensors = memory_of(subject, stack, manner)(case["batch"])
+    step_s: list[float] = []
+    train_subject(subject, manner, case["batch"], STEPS_ON_GPU, "cuda", step_s)
+    seen_gb = {f"{name}_gb": n_bytes / GIB for name, n_bytes in gpu_bytes().items()}
+    error_pct = 100.0 * (tensors.peak / torch.cuda.max_memory_allocated() - 1.0)
+    keys = ("model", "lora", "weights", "checkpointing", "batch", "accumulate")
+    row = {**{key: case[key] for key in keys}, "length": length, "forecast_gb": tensors.peak / GIB}
+    return {**row, **seen_gb, "error_pct": error_pct, "step_s": float(np.median(step_s[2:]))}
+
+
 def forecast(case: dict[str, Any]) -> dict[str, Any]:
     """Return a case with its forecasts: GiB by part, seconds."""
     from epochwatt.board.training import resident
-    from epochwatt.board.training.allocated import Manner
     from epochwatt.board.training.optimisers import ADAMW
     from epochwatt.memory import networks
     from epochwatt.memory.fit import Request
@@ -108,13 +151,8 @@ def forecast(case: dict[str, Any]) -> dict[str, Any]:
     from epochwatt.study.devices import Devices
     from epochwatt.twin.boards import SampleFacts
 
-    tuning = networks.Tuning(case["lora"], case["weights"])
-    config = CONFIGS[case["model"]]
+    stack, manner = stack_of(case, case["longest"]), manner_of(case)
     device = Devices(REPOSITORY).get(case["board"], "the board")
-    manner = Manner(
-        case["precision"], ADAMW, "train", case["checkpointing"], case["accumulate"], on_gpu=True
-    )
-    stack = networks.stack_of_config(config, case["longest"], tuning, ADAPTED)
     tensors = memory_of(stack.subject(stack.n), stack, manner)(case["batch"])
     need = resident.need_of(tensors, resident.constants_of(device.board), case["workers"])
     row = {
@@ -129,7 +167,7 @@ def forecast(case: dict[str, Any]) -> dict[str, Any]:
     }
     if "mean" not in case:
         return row
-    stack = networks.stack_of_config(config, case["mean"], tuning, ADAPTED)
+    stack = stack_of(case, case["mean"])
     facts = SampleFacts(case["samples"], 0.0, case["mean"], 0.0, "")
     asked = networks.counted(case["model"], stack.subject(stack.n), ADAMW, facts, stack)
     epoch = simulator(case["board"], facts, lambda _: asked, REPOSITORY).epoch(
@@ -178,5 +216,8 @@ def run(quick: bool) -> Result:
 if __name__ == "__main__":
     import sys
 
-    for case in CASES[-1:] if "quick" in sys.argv else CASES:
-        print(json.dumps(forecast(case)), flush=True)
+    if sys.argv[1:2] == ["on_gpu"]:  # number of a case, tokens of a sample
+        print(json.dumps(on_gpu(CASES[int(sys.argv[2])], int(sys.argv[3]))))
+    else:
+        for case in CASES[-1:] if "quick" in sys.argv else CASES:
+            print(json.dumps(forecast(case)), flush=True)

@@ -12,6 +12,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -47,12 +48,7 @@ echo "$id"
 
 
 class Cluster:
-    """The idle nodes of the Slurm at hand, and a folder that they see.
-
-    Parameters
-    ----------
-    folder : an empty folder
-    """
+    """The idle nodes of the Slurm at hand, and an empty folder that they see."""
 
     def __init__(self, folder: Path) -> None:
         nodes, _ = nodes_and_partitions()
@@ -70,8 +66,12 @@ class Cluster:
         """Run a command to its end and return what it prints; EpochwattError if it fails."""
         return run_command(words, self.folder, PATH=self.path).output
 
-    def sbatch(self, node: Node, name: str) -> None:
+    def srun(self, number: int, *words: str) -> str:
+        return self.run([*on_node(self.nodes[number]), *words])
+
+    def sbatch(self, number: int, name: str) -> None:
         """Submit a job that leaves the time in a file `done/{name}`."""
+        node = self.nodes[number % len(self.nodes)]
         words = ["sbatch", "--parsable", "--exclusive", "--output=/dev/null"]
         words += [f"--partition={node.partition}", f"--constraint={constraint(node)}"]
         self.run([*words, f"--wrap=date +%s.%N >done/{name}"])
@@ -84,113 +84,46 @@ class Cluster:
         command += ["--profile", str(PROFILE), "--directory", str(self.folder), *words]
         self.run([*command, "--config", *config, f"boards={boards}"])
 
-    def times(self, kind: str) -> dict[str, float]:
-        """Return the times left in files, by the rest of their names, Unix s."""
-        found = {}
-        for path in (self.folder / "done").glob("*") if kind == "done" else self._notes(kind):
-            text = path.read_text("ascii").strip()
-            if text:
-                found[path.name.removeprefix(f"{kind}-")] = float(text)
-        return found
+    def times(self, pattern: str) -> dict[str, float]:
+        """Return the times left in files, by the end of their names, Unix s."""
+        texts = {p.name: p.read_text("ascii").strip() for p in sorted(self.folder.glob(pattern))}
+        prefix = pattern.rpartition("/")[2].removesuffix("*")
+        return {name.removeprefix(prefix): float(text) for name, text in texts.items() if text}
 
-    def _notes(self, kind: str) -> list[Path]:
-        return sorted(self.folder.glob(f"{kind}-*"))
+    def starts_ms(self) -> list[float]:
+        """Return the times from the call of sbatch to the first command of its job."""
+        begun = self.times("begun-*")
+        return [1e3 * (begun[job] - called) for job, called in self.times("called-*").items()]
 
-    def clear(self) -> None:
-        """Forget all jobs."""
-        shutil.rmtree(self.folder / "done", ignore_errors=True)
-        (self.folder / "done").mkdir()
-        for path in [*self._notes("called"), *self._notes("begun")]:
-            path.unlink()
-        shutil.rmtree(self.folder / ".snakemake", ignore_errors=True)
+    def gaps_s(self) -> list[float]:
+        """Return how long a board waits between two jobs of a chain."""
+        times = pd.Series(self.times("done/*"))  # by chain and place: `3-0`
+        times.index = pd.MultiIndex.from_tuples(tuple(map(int, n.split("-"))) for n in times.index)
+        return times.sort_index().groupby(level=0).diff().dropna().tolist()
 
     def wait(self, n_jobs: int) -> None:
         """Wait until so many jobs have left the time. Raises EpochwattError."""
         deadline_s = time.monotonic() + PATIENCE_S
-        while len(self.times("done")) < n_jobs:
+        while len(self.times("done/*")) < n_jobs:
             if time.monotonic() > deadline_s:
                 raise EpochwattError(f"not all of {n_jobs} jobs ended within {PATIENCE_S:g} s")
             time.sleep(0.05)
+
+    def each(self, n_jobs: int, start_all: Callable[[], object]) -> tuple[float, float]:
+        """Forget all jobs, run so many; return wall time and the head's CPU time of one, s."""
+        shutil.rmtree(self.folder / "done", ignore_errors=True)
+        (self.folder / "done").mkdir()
+        for path in [*self.folder.glob("called-*"), *self.folder.glob("begun-*")]:
+            path.unlink()
+        shutil.rmtree(self.folder / ".snakemake", ignore_errors=True)
+        cpu_s, start_s = children_cpu_s(), time.perf_counter()
+        start_all()
+        return (time.perf_counter() - start_s) / n_jobs, (children_cpu_s() - cpu_s) / n_jobs
 
 
 def constraint(node: Node) -> str:
     """Return the features of a node as a job asks for all of them."""
     return "&".join(sorted(node.features))
-
-
-def srun_starts_ms(cluster: Cluster, n: int) -> list[float]:
-    """Return the times from srun's call to the first command of its job, on an idle node."""
-    starts_ms = []
-    for _ in range(n):
-        called_s = time.time()
-        command = [*on_node(cluster.nodes[0]), "date", "+%s.%N"]
-        begun_s = float(cluster.run(command).split()[0])
-        starts_ms.append(1e3 * (begun_s - called_s))
-    return starts_ms
-
-
-def sbatch_starts_ms(cluster: Cluster, n: int) -> list[float]:
-    """Return the same of sbatch."""
-    cluster.clear()
-    for i in range(n):
-        cluster.sbatch(cluster.nodes[0], str(i))
-        cluster.wait(i + 1)
-        time.sleep(1.0)  # until the node is idle again
-    return _starts_ms(cluster)
-
-
-def _starts_ms(cluster: Cluster) -> list[float]:
-    begun = cluster.times("begun")
-    return [1e3 * (begun[job] - called) for job, called in cluster.times("called").items()]
-
-
-def gaps_s(done: dict[str, float]) -> list[float]:
-    """Return how long a board waits between two jobs of a chain.
-
-    Parameters
-    ----------
-    done : time of each job, by chain and place: `3-0`
-    """
-    times = pd.Series(done)
-    times.index = pd.MultiIndex.from_tuples([tuple(map(int, name.split("-"))) for name in done])
-    return times.sort_index().groupby(level=0).diff().dropna().tolist()
-
-
-def by_srun(cluster: Cluster, n_jobs: int) -> tuple[float, float]:
-    """Run jobs by srun, on each node one after the other; return as `by_sbatch`."""
-    n_nodes = len(cluster.nodes)
-
-    def run_all(number: int) -> None:
-        for _ in range(number, n_jobs, n_nodes):
-            cluster.run([*on_node(cluster.nodes[number]), "true"])
-
-    cpu_s, start_s = children_cpu_s(), time.perf_counter()
-    with ThreadPoolExecutor(n_nodes) as pool:
-        list(pool.map(run_all, range(n_nodes)))
-    return _each(n_jobs, start_s, cpu_s)
-
-
-def _each(n_jobs: int, start_s: float, cpu_s: float) -> tuple[float, float]:
-    """Return wall time and the head's CPU time of one of the jobs since then, s."""
-    return (time.perf_counter() - start_s) / n_jobs, (children_cpu_s() - cpu_s) / n_jobs
-
-
-def by_sbatch(cluster: Cluster, n_jobs: int) -> tuple[float, float]:
-    """Submit all jobs by sbatch; return wall time and the head's CPU time per job, s."""
-    cluster.clear()
-    cpu_s, start_s = children_cpu_s(), time.perf_counter()
-    for i in range(n_jobs):
-        cluster.sbatch(cluster.nodes[i % len(cluster.nodes)], str(i))
-    cluster.wait(n_jobs)
-    return _each(n_jobs, start_s, cpu_s)
-
-
-def workflow(cluster: Cluster, n_jobs: int, length: int, *words: str) -> tuple[float, float]:
-    """Run all jobs through Snakemake; return as `by_sbatch`."""
-    cluster.clear()
-    cpu_s, start_s = children_cpu_s(), time.perf_counter()
-    cluster.snakemake(n_jobs, length, *words)
-    return _each(n_jobs, start_s, cpu_s)
 
 
 def run(quick: bool = False) -> Result:
@@ -201,20 +134,39 @@ def run(quick: bool = False) -> Result:
     (REPOSITORY / "results").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".fleet-", dir=REPOSITORY / "results") as folder:
         cluster = Cluster(Path(folder))
-        srun_ms = srun_starts_ms(cluster, n_starts)
-        sbatch_ms = sbatch_starts_ms(cluster, n_starts)
-        ways = {
-            f"{n_plain:,} jobs, wall time of one: srun": by_srun(cluster, n_plain),
-            f"{n_plain:,} jobs, wall time of one: sbatch": by_sbatch(cluster, n_plain),
-        }
-        single = workflow(cluster, n_jobs, 1)
-        workflow(cluster, len(cluster.nodes) * 3, 3)
-        waits_s, ours_ms = gaps_s(cluster.times("done")), _starts_ms(cluster)
-        grouped = workflow(cluster, n_chained, CHAIN, "--groups", "step=chain")
-        grouped_waits_s = gaps_s(cluster.times("done"))
+        n_nodes, srun_ms = len(cluster.nodes), []
+        for _ in range(n_starts):
+            called_s = time.time()
+            begun_s = float(cluster.srun(0, "date", "+%s.%N").split()[0])
+            srun_ms.append(1e3 * (begun_s - called_s))
+
+        def one_after_the_other() -> None:
+            for n in range(n_starts):
+                cluster.sbatch(0, str(n))
+                cluster.wait(n + 1)
+                time.sleep(1.0)  # until the node is idle again
+
+        def by_srun(number: int) -> None:
+            for _ in range(number, n_plain, n_nodes):
+                cluster.srun(number, "true")
+
+        def by_sbatch() -> None:
+            for n in range(n_plain):
+                cluster.sbatch(n, str(n))
+            cluster.wait(n_plain)
+
+        cluster.each(n_starts, one_after_the_other)
+        sbatch_ms = cluster.starts_ms()
+        with ThreadPoolExecutor(n_nodes) as pool:
+            srun = cluster.each(n_plain, lambda: list(pool.map(by_srun, range(n_nodes))))
+        sbatch = cluster.each(n_plain, by_sbatch)
+        single = cluster.each(n_jobs, lambda: cluster.snakemake(n_jobs, 1))
+        cluster.each(3 * n_nodes, lambda: cluster.snakemake(3 * n_nodes, 3))
+        waits_s, ours_ms = cluster.gaps_s(), cluster.starts_ms()
+        groups = ("--groups", "step=chain")
+        grouped = cluster.each(n_chained, lambda: cluster.snakemake(n_chained, CHAIN, *groups))
+        grouped_waits_s = cluster.gaps_s()
     median_ms = sorted(srun_ms)[len(srun_ms) // 2]
-    ways[f"{n_jobs:,} jobs, wall time of one: Snakemake"] = single
-    ways[f"{n_chained:,} jobs, wall time of one: Snakemake, chains of {CHAIN}"] = grouped
     rows = [
         Row("submission to start on an idle node: srun", srun_ms, "ms", 0),
         Row("  sbatch", sbatch_ms, "ms", 0),
@@ -223,13 +175,18 @@ def run(quick: bool = False) -> Result:
         Row("a board between two jobs of a chain: Snakemake", waits_s, "s", 2),
         Row(f"  Snakemake, chains of {CHAIN}", grouped_waits_s, "s", 2),
     ]
-    for way, (wall_s, cpu_s) in ways.items():
-        rows.append(Row(way, [wall_s], "s", 3))
+    for way, n, (wall_s, cpu_s) in (
+        ("srun", n_plain, srun),
+        ("sbatch", n_plain, sbatch),
+        ("Snakemake", n_jobs, single),
+        (f"Snakemake, chains of {CHAIN}", n_chained, grouped),
+    ):
+        rows.append(Row(f"{n:,} jobs, wall time of one: {way}", [wall_s], "s", 3))
         rows.append(Row("  CPU time of the head", [cpu_s], "s", 3))
     costs = {EACH: (waits_s, single[1]), CHAINS: (grouped_waits_s, grouped[1])}
     details = {
         "n_jobs": {EACH: n_jobs, CHAINS: n_chained},
-        "n_nodes": len(cluster.nodes),
+        "n_nodes": n_nodes,
         "wait_s": {way: statistics.median(some_s) for way, (some_s, _) in costs.items()},
         "head_cpu_s": {way: cpu_s for way, (_, cpu_s) in costs.items()},
     }
@@ -245,11 +202,7 @@ def growth(details: dict[str, Any]) -> pd.DataFrame:
 
     Each epoch costs its board the wait before it and the head its CPU time; boards wait at the same
     time, and a run has as many epochs as a board. How Slurm and Snakemake themselves slow down with
-    the number of jobs is not in it.
-
-    Parameters
-    ----------
-    details : of the benchmark's part of results/benchmarks.json
+    the number of jobs is not in it. `details` are those of results/benchmarks.json.
     """
     rows = []
     for size in (None, *SIZES):

@@ -1,10 +1,11 @@
-"""What timing an epoch costs: instrumented epoch / bare epoch, in interleaved pairs.
-
-The two epochs of a pair take turns (turns.py), so each pair is a comparison on one machine state.
+"""What timing an epoch costs: instrumented epoch / bare epoch, in pairs.
 
 Both train the same network from the same weights on the same mini-batches in the same process. The
 instrumented one is the real path: `TimedMinibatches`, `HostTimer`, the `Progress` thread and
 `run_epoch`. The bare one reads, transforms, copies and trains alike and looks at no clock.
+
+The two take turns of a few mini-batches, so that both meet the same machine: its speed changes
+within tenths of a second (clocks, other programs, other guests of the same host).
 """
 
 import gc
@@ -13,17 +14,17 @@ import os
 import random
 import tempfile
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 import torch
 from torch.utils.data import Dataset, default_collate
 
 from benchmarks.results import Result, Row, at_most
-from benchmarks.turns import Loop, Turns, take_turns
 from benchmarks.workflow import Workplace
 from epochwatt.board.training import timing
 from epochwatt.board.training.data import open_dataset
@@ -39,9 +40,8 @@ SEED = 0
 SWEEP = {"num_workers": [0, 1], "batch_size": 16, "torch_threads": 1}
 MEASURE_S = 27.0  # for each number of workers; as many pairs as fit
 SCALE = 2  # 3,594 digits: half a second; a thread per epoch must not weigh more than in a real one
-
-
-Factors = dict[str, Any]
+TURN = 5  # mini-batches: some ten milliseconds
+CPUS = os.sched_getaffinity(0)
 
 
 class BareMinibatches(Dataset):
@@ -52,7 +52,6 @@ class BareMinibatches(Dataset):
         self.transform = transform
 
     def __getitem__(self, indices: list[int]) -> Any:
-        """Return inputs (B, ...) and labels (B,) of the samples `indices`."""
         read, transform = self.source.read, self.transform
         samples = []
         for index in indices:
@@ -61,105 +60,118 @@ class BareMinibatches(Dataset):
         return default_collate(samples)
 
 
-def make_epoch(kind: str, source: Any, factors: Factors) -> tuple[Loop, list[torch.Tensor]]:
-    """Return an epoch that is ready to run, `bare` or `instrumented`, and the list for its losses.
+@dataclass
+class Times:
+    """Time that an epoch took, in its turns alone."""
 
-    Loader and trainer are in the same state for every epoch, the garbage is collected. The
-    instrumented one, as a job trains it, takes all that the instrument adds: timer, thread, stamps,
-    and reading them out.
-    """
-    workload = WORKLOADS[factors["model"]]
-    minibatches: Any = BareMinibatches(source, workload.transform)
-    if kind == "instrumented":
-        minibatches = TimedMinibatches(source, workload.transform, factors["num_workers"])
-    generator = torch.Generator()
-    generator.manual_seed(SEED)
+    turns_s: list[float] = field(default_factory=list)
+    cpu_s: float = 0.0
+
+    def start(self) -> None:
+        self._since_s = perf_counter(), thread_time()
+
+    def stop(self) -> None:
+        wall_s, cpu_s = self._since_s
+        self.turns_s.append(perf_counter() - wall_s)
+        self.cpu_s += thread_time() - cpu_s
+
+    @property
+    def wall_s(self) -> float:
+        return sum(self.turns_s)
+
+
+def prepared(minibatches: Any, source: Any, factors: dict[str, Any]) -> tuple[Any, Trainer]:
+    """Return a loader and a trainer, in the same state for every epoch."""
+    generator = torch.Generator().manual_seed(SEED)
     loader = make_loader(minibatches, len(source), factors, generator)
-    cpus = os.sched_getaffinity(0)
-    loader.worker_init_fn = lambda worker: os.sched_setaffinity(0, cpus)  # not the loop's alone
-    trainer = Trainer(workload, torch.device("cpu"), SEED)
+    loader.worker_init_fn = lambda worker: os.sched_setaffinity(0, CPUS)  # not the loop's alone
+    return loader, Trainer(WORKLOADS[factors["model"]], torch.device("cpu"), SEED)
+
+
+def measure_pair(source: Any, factors: dict[str, Any], bare_first: bool) -> tuple[Times, Times]:
+    """Train both epochs; return the times of the bare and of the instrumented one.
+
+    The instrumented one, as a job trains it, takes all that the instrument adds: timer, thread,
+    stamps, and reading them out. Raises EpochwattError: the two did not do the same arithmetic.
+    """
+    transform = WORKLOADS[factors["model"]].transform
+    timed = TimedMinibatches(source, transform, factors["num_workers"])
+    loader, trainer = prepared(timed, source, factors)
+    plain = prepared(BareMinibatches(source, transform), source, factors)
+    bare, instrumented = Times(), Times()
+    bare_losses: list[torch.Tensor] = []
     losses: list[torch.Tensor] = []
 
-    def bare(turns: Turns) -> None:
+    def bare_epoch(loader: Any, trainer: Trainer) -> Iterator[None]:
         """Do what `run_epoch` does, without its stamps."""
-        minibatches, copy, step, keep = (
-            loader,
-            trainer.copy,
-            trainer.step,
-            turns.keeper(losses.append),
-        )
-        for minibatch in minibatches:
+        copy, step, keep = trainer.copy, trainer.step, bare_losses.append
+        for minibatch in loader:
             moved = copy(minibatch)
             loss = step(moved)
             keep(loss)
+            yield
 
-    def instrumented(turns: Turns) -> None:
-        timer = timing.HostTimer()
-        with Progress(timer, 0, len(loader), out=io.StringIO()):
-            run_epoch(loader, trainer.copy, trainer.step, turns.keeper(losses.append), timer)
-        minibatches.seconds()
-        timer.minibatch_s()
+    rest = bare_epoch(*plain)
+
+    def bare_turn(n_minibatches: int | None = TURN) -> None:
+        bare.start()
+        for _ in islice(rest, n_minibatches):
+            pass
+        bare.stop()
+
+    def keep(loss: torch.Tensor) -> None:
+        losses.append(loss)
+        if len(losses) % TURN == 0:
+            instrumented.stop()
+            bare_turn()
+            instrumented.start()
 
     gc.collect()
-    return instrumented if kind == "instrumented" else bare, losses
+    if bare_first:
+        bare_turn()
+    instrumented.start()
+    timer = timing.HostTimer()
+    with Progress(timer, 0, len(loader), out=io.StringIO()):
+        run_epoch(loader, trainer.copy, trainer.step, keep, timer)
+    timed.seconds()
+    timer.minibatch_s()
+    instrumented.stop()
+    bare_turn(None)
+    if not torch.equal(torch.stack(bare_losses), torch.stack(losses)):
+        raise EpochwattError("bare and instrumented epoch trained differently")
+    return bare, instrumented
 
 
-def shuffled_orders(seed: int) -> Iterator[bool]:
-    """Yield for each pair whether the bare epoch comes first.
-
-    Of each two successive pairs one begins bare, in random order: wherever it ends, both orders
-    are there alike.
-    """
-    chance = random.Random(seed)
-    while True:
-        bare_first = chance.random() < 0.5
-        yield bare_first
-        yield not bare_first
-
-
-def measure_pairs(source: Any, factors: Factors, measure_s: float) -> list[dict[str, Any]]:
-    """Return the times of as many pairs of epochs as fit into `measure_s`, and which came first.
-
-    Raises EpochwattError: the two did not do the same arithmetic.
-    """
-    kinds = ("bare", "instrumented")
-    pairs: list[dict[str, Any]] = []
-    # both threads on one CPU: two are never equally fast, and a thread keeps to its own
-    cpus = os.sched_getaffinity(0)
-    with ThreadPoolExecutor(2, "turns", os.sched_setaffinity, (0, {max(cpus)})) as pool:
-        end_s = perf_counter()
-        for bare_first in shuffled_orders(SEED):
-            names = kinds if bare_first else kinds[::-1]
-            epochs = [make_epoch(name, source, factors) for name in names]
-            turns = take_turns(pool, *(loop for loop, _ in epochs))
-            losses = [torch.stack(of) for _, of in epochs]
-            if not torch.equal(*losses):
-                raise EpochwattError(f"bare and instrumented epoch trained differently: {losses}")
-            times = [{"wall_s": t.wall_s, "cpu_s": t.cpu_s, "turns_s": t.turns_s} for t in turns]
-            found = dict(zip(names, times, strict=True))
-            pairs.append({"bare_first": bare_first, **found})
-            if len(pairs) == 1:  # caches, kernels and clocks get warm: not counted
-                end_s = perf_counter() + measure_s
-            elif perf_counter() >= end_s:
-                return pairs[1:]
-    raise AssertionError("orders have no end")
+def measure_pairs(
+    source: Any, factors: dict[str, Any], measure_s: float
+) -> list[tuple[Times, Times]]:
+    """Return the times of as many pairs as fit into `measure_s`; either begins equally often."""
+    chance, pairs = random.Random(SEED), list[tuple[Times, Times]]()
+    measure_pair(source, factors, True)  # caches, kernels and clocks get warm
+    end_s = perf_counter() + measure_s
+    while not pairs or perf_counter() < end_s:
+        first = chance.random() < 0.5
+        pairs += [measure_pair(source, factors, bare_first) for bare_first in (first, not first)]
+    return pairs
 
 
 @contextmanager
 def steady() -> Iterator[None]:
-    """Let torch use one thread inside the block, and garbage collections pass over what is there.
+    """Compute in one thread on one CPU inside the block.
 
-    So the collection before each epoch takes no time of the benchmark's.
+    Garbage collections pass over what is there already, so that before an epoch they take no time.
     """
-    before = torch.get_num_threads()
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
+    os.sched_setaffinity(0, {max(CPUS)})
     gc.collect()
     gc.freeze()
     try:
         yield
     finally:
         gc.unfreeze()
-        torch.set_num_threads(before)
+        os.sched_setaffinity(0, CPUS)
+        torch.set_num_threads(threads)
 
 
 def run(quick: bool = False) -> Result:
@@ -174,23 +186,17 @@ def run(quick: bool = False) -> Result:
             source, _ = open_dataset(str(folder / row.data_root), row.factors)
             pairs = measure_pairs(source, row.factors, 0.0 if quick else MEASURE_S)
             place = f"w={row.factors['num_workers']}"
-            wall, cpu = (
-                [pair["instrumented"][key] / pair["bare"][key] for pair in pairs]
-                for key in ("wall_s", "cpu_s")
-            )
+            wall = [timed.wall_s / bare.wall_s for bare, timed in pairs]
+            cpu = [timed.cpu_s / bare.cpu_s for bare, timed in pairs]
             # of turns that followed each other, without the first and last of an epoch: they tell
             # nothing of what is paid once per epoch, but there are many of them
             by_turn = [
-                instrumented_s / bare_s
-                for pair in pairs
-                for instrumented_s, bare_s in zip(
-                    pair["instrumented"]["turns_s"][1:-1],
-                    pair["bare"]["turns_s"][1:-1],
-                    strict=True,
-                )
+                timed_s / bare_s
+                for bare, timed in pairs
+                for timed_s, bare_s in zip(timed.turns_s[1:-1], bare.turns_s[1:-1], strict=False)
             ]
             rows.append(Row(f"instrumented / bare epoch, {place}", wall, "", 4, BUDGET))
             rows.append(Row("  the same turn by turn", by_turn, "", 4))
             rows.append(Row("  the same in CPU time", cpu, "", 4))
-            details[f"pairs, {place}"] = pairs
+            details[f"pairs, {place}"] = [[asdict(times) for times in pair] for pair in pairs]
     return Result(rows, details)

@@ -16,7 +16,6 @@ are all there.
 
 import multiprocessing
 import os
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -25,7 +24,6 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import torch
 
 from benchmarks.results import Budget, Result, Row, at_most
@@ -142,28 +140,27 @@ def compared(
     plans: dict[str, Plan], n_rounds: int, seconds: float
 ) -> tuple[list[Row], dict[str, str]]:
     """Measure the ways in turn; return the rows, and which way was left out, and why."""
-    ways, left_out = competing()
-    rows = []
+    rows, left_out = [], {}
     with _one_thread():
-        others: dict[str, Competitor] = {}
+        others = {TWO_PROCESSES: Competitor(TWO_PROCESSES)}  # inherits the one CPU
+        if torch.cuda.is_available():
+            others[TWO_STREAMS] = Competitor(TWO_STREAMS)
+        else:
+            left_out[TWO_STREAMS] = "left out: torch sees no GPU here"
         try:
-            for way in ways:
-                others[way] = Competitor(way)  # a process inherits the one CPU
             for infer, plan in plans.items():
-                rows += _rows(infer, plan, _goes(infer, plan, others, n_rounds, seconds))
+                jobs = _job("infer", infer, plan.batch_size), _job("train", TRAIN, TRAIN_SIZE)
+                ways = [INTERLEAVED, *others]
+                goes: dict[str, list[Measured]] = {way: [] for way in ways}
+                for number in range(n_rounds * len(ways)):
+                    # in another order each round
+                    way = ways[sum(divmod(number, len(ways))) % len(ways)]
+                    goes[way].append(_go(*jobs, plan, seconds, others.get(way)))
+                rows += _rows(infer, plan, goes)
         finally:
             for other in others.values():
                 other.close()
     return rows, left_out
-
-
-def competing() -> tuple[list[str], dict[str, str]]:
-    """Return the ways beside ours that can be measured here, and why another one cannot."""
-    if torch.cuda.is_available():
-        return [TWO_PROCESSES, TWO_STREAMS], {}
-    why = "left out: torch sees no GPU here"
-    print(f"{TWO_STREAMS}: {why}", file=sys.stderr)
-    return [TWO_PROCESSES], {TWO_STREAMS: why}
 
 
 @contextmanager
@@ -178,20 +175,6 @@ def _one_thread() -> Iterator[None]:
     finally:
         os.sched_setaffinity(0, cpus)
         torch.set_num_threads(threads)
-
-
-def _goes(
-    infer: str, plan: Plan, others: dict[str, Competitor], n_rounds: int, seconds: float
-) -> dict[str, list[Measured]]:
-    """Return what was measured, one of each way a round, in another order each round."""
-    jobs = _job("infer", infer, plan.batch_size), _job("train", TRAIN, TRAIN_SIZE)
-    ways = [INTERLEAVED, *others]
-    goes: dict[str, list[Measured]] = {way: [] for way in ways}
-    for number in range(n_rounds):
-        for place in range(len(ways)):
-            way = ways[(number + place) % len(ways)]
-            goes[way].append(_go(*jobs, plan, seconds, others.get(way)))
-    return goes
 
 
 def _go(
@@ -230,13 +213,18 @@ def _rows(infer: str, plan: Plan, goes: dict[str, list[Measured]]) -> list[Row]:
     """Return latencies and training of each way, and ours against the others by goes of a round."""
     rows, found = [], {}
     for way, measured in goes.items():
-        percentiles = np.array([np.percentile(go.latency_s, (50, 99, 100)) for go in measured]).T
-        deviation_s = np.array([np.std(_served_s(go, plan)) for go in measured])
+        p50_s, p99_s, worst_s = np.transpose(
+            [np.percentile(go.latency_s, (50, 99, 100)) for go in measured]
+        )
+        # of the last request of each mini-batch: it waits for no other
+        size = plan.batch_size
+        whole = [go.latency_s[: len(go.latency_s) // size * size] for go in measured]
+        deviation_s = np.array([np.std(latency_s[size - 1 :: size]) for latency_s in whole])
         training = np.array([go.throughput_per_s for go in measured])
-        found[way] = {"deviation": deviation_s, "p99": percentiles[1], "training": training}
-        for name, of in zip(("p50", "p99", "worst"), percentiles, strict=True):
-            rows.append(Row(f"{infer}, {way}: {name}", list(1e3 * of), "ms", 1))
+        found[way] = {"deviation": deviation_s, "p99": p99_s, "training": training}
         what = f"{infer}, {way}: "
+        for name, of_s in (("p50", p50_s), ("p99", p99_s), ("worst", worst_s)):
+            rows.append(Row(f"{what}{name}", list(1e3 * of_s), "ms", 1))
         rows.append(Row(f"{what}standard deviation", list(1e3 * deviation_s), "ms", 2))
         rows.append(Row(f"{what}training", list(training), "/s", 1))
     ours = found.pop(INTERLEAVED)
@@ -260,46 +248,32 @@ def _training_rows(name: str, goes: Sequence[Measured]) -> list[Row]:
 
 def long_rows(goes: Sequence[Measured]) -> list[Row]:
     """Return how many goes kept their worst latency within the formula, and within a margin."""
-    columns = ["worst", "formula", "margin", "trained", "taken"]
-    seconds = pd.DataFrame(
+    worst, formula, margin, trained, taken = 1e3 * np.transpose(
         [
-            (
-                go.latency_s.max(),
-                go.expected.latency_s,
-                go.expected.margin_s,
-                go.trained_s,
-                go.taken_s,
-            )
-            for go in goes
-        ],
-        columns=columns,
+            (g.latency_s.max(), g.expected.latency_s, g.expected.margin_s, g.trained_s, g.taken_s)
+            for g in goes
+        ]
     )
-    bound_s = seconds.formula + seconds.margin
-    shares = {
-        "long goes within the formula": seconds.formula,
-        "long goes within formula + longest training before": seconds.formula + seconds.trained,
-        WITHIN: bound_s,
-        f"{WITHIN} + longest time taken away": bound_s + seconds.taken,
-    }
-    budgets = {WITHIN: Budget(95.0, 100.0, "95 to 100")}
     rows = [
-        Row(f"{what}, of {len(goes)}", [100 * float((seconds.worst <= most_s).mean())], "%", 0,
-            budgets.get(what))
-        for what, most_s in shares.items()
-    ]  # fmt: skip
+        Row(f"{what}, of {len(goes)}", [100 * float((worst <= most).mean())], "%", 0, budget)
+        for what, most, budget in (
+            ("long goes within the formula", formula, None),
+            ("long goes within formula + longest training before", formula + trained, None),
+            (WITHIN, formula + margin, Budget(95.0, 100.0, "95 to 100")),
+            (f"{WITHIN} + longest time taken away", formula + margin + taken, None),
+        )
+    ]
     rows.append(Row("long goes: requests", [float(len(go.latency_s)) for go in goes], "", 0))
-    for what in ("formula", "margin", "worst", "taken"):
-        words = "longest time taken away" if what == "taken" else what
-        rows.append(Row(f"long goes: {words}", (1e3 * seconds[what]).tolist(), "ms", 1))
-    ratios = (seconds.worst / bound_s).tolist()
+    for name, of_ms in (
+        ("formula", formula),
+        ("margin", margin),
+        ("worst", worst),
+        ("longest time taken away", taken),
+    ):
+        rows.append(Row(f"long goes: {name}", of_ms.tolist(), "ms", 1))
+    ratios = (worst / (formula + margin)).tolist()
     rows.append(Row("long goes: worst / (formula + margin)", ratios, "", 2))
     return [*rows, *_training_rows("long goes", goes)]
-
-
-def _served_s(go: Measured, plan: Plan) -> Any:
-    """Return latencies of the last request of each mini-batch: it waits for no other, (n,), s."""
-    whole = len(go.latency_s) // plan.batch_size * plan.batch_size
-    return go.latency_s[plan.batch_size - 1 : whole : plan.batch_size]
 
 
 def cost_us(n_requests: int) -> float:

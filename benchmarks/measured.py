@@ -1,47 +1,37 @@
-"""Power modes that others measured on Jetson boards: inference, not training; a training on Orin.
+"""`python -m benchmarks.measured [FOLDER]`: errors on a few modes of Jetson boards, by others.
 
-Each table is a folder with a README that says where it is from. A mode's four numbers are those
-that nvpmodel gives the stock mode, where the table holds a governor's means or the name only.
-`measured_tables` are a part of the benchmark `prediction`: how far the models are off on these
-modes, and what each belief moves in them. The four stock modes of an AGX Orin are too few for
-`epochwatt score`, which judges all methods on sweeps.
+Inference, not training. Each table is a folder with a README that says where it is from. A mode's
+four numbers are those that nvpmodel gives the stock mode, where the table holds a governor's means
+or the name only. Some ten minutes; writes benchmarks/tables/prediction/measured-*.csv.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
-from typing import Any
-from unittest import mock
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from benchmarks.results import REPOSITORY, wide
-from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
-from epochwatt.prediction.data.observations import PROCESSES, Observations, observations_from_rows
+from benchmarks.results import REPOSITORY, wide, write_tables
+from epochwatt.prediction.data.modes import Mode, Numbers
+from epochwatt.prediction.data.observations import Observations, observations_from_rows
 from epochwatt.prediction.harness import (
     Answers,
-    Split,
     Trial,
-    cross_validate,
     leave_one_mode_out,
     random_subsets,
     score,
 )
-from epochwatt.prediction.models import linear_model, physical
-from epochwatt.prediction.models import residual_gp as deviations
-from epochwatt.prediction.models.physical import fit_physical_time, fit_power
-from epochwatt.prediction.models.times_power import Priors, with_energy
+from epochwatt.prediction.models.times_power import Priors, predictors
 from epochwatt.prediction.names import POWER, TIME
-from epochwatt.prediction.predictor import LEVEL, Context, Method, Predictor, Prior
+from epochwatt.prediction.predictor import Context, Method, Predictor, Prior
 from epochwatt.prediction.registry import load_method, load_methods
 from epochwatt.prediction.selection.choose_power_modes import N_MODES
-from epochwatt.twin.boards import Board, Clocks
+from epochwatt.twin.boards import Board, Clocks, load_boards
+from epochwatt.twin.parameters import load_parameters
 from epochwatt.twin.power import Load, parts
-from epochwatt.twin.twin import Twin
 
 # TX2 has no licence, so it is in the first folder only, beside the repository
 FOLDERS = REPOSITORY.parent / "shared/data/measured", REPOSITORY / "tests/data/measured"
@@ -60,22 +50,10 @@ GATED_MHZ = 600  # the clock of its mode of 10 W lies below, those of all others
 ON_THE_GPU, ON_THE_CPU = 1, 8  # processes: one feeds the GPU; one thread for each core there is
 MEMORY_SHARE = 0.5  # ASSUME: memory is half busy
 
-SWEEPS = "sweeps"  # folder beside that of `--measured`
-# cores, CPU, GPU and memory clock, share of the eight GPU parts that TPC_PG_MASK leaves on
-# SOURCE: shared/data/nvpmodel, nvpmodel_p_verbose_agx_orin_64gb_jp5_or_6.log: masks 0, 0, 240, 248
-ORIN = {
-    "maxn": (12, 2201.6, 1300.5, 3199.0, 1.0),
-    "50w": (12, 1497.6, 816.0, 3199.0, 1.0),
-    "30w": (8, 1728.0, 612.0, 3199.0, 4 / 8),
-    "15w": (4, 1113.6, 408.0, 2133.0, 3 / 8),
-}
-# SOURCE: shared/data/sweeps/broncospace_agx_orin_training_modes/README.md, times that they print;
-# power by the rule of three rails, from their logs
-TRAINING = {"maxn": (131, 44.8), "50w": (164, 29.4), "30w": (305, 18.4), "15w": (634, 11.6)}
-SUBGRAPHS = "branes_orin_subgraph_rooflines/subgraphs.csv.gz"
-
-DEVICE = "agx"  # SIGMETRICS 2023, 5.7
+CONFIG, OUT = REPOSITORY / "config/twin", REPOSITORY / "benchmarks/tables/prediction"
 SEED = 0  # not 1, of the worlds that were looked at when `beliefs` were set by hand
+N_RANDOM = 200  # sets of four modes
+PHYSICAL = "physical"  # whose intervals are judged
 TARGETS = {"time_s": "time", "power_w": "power", "energy_wh": "energy"}
 
 Tables = dict[str, Observations]
@@ -144,30 +122,6 @@ def tx2(folder: Path = FOLDER) -> Tables:
     )
 
 
-def orin(folder: Path, share_told: bool) -> dict[str, list[Observations]]:
-    """Return workloads in the four stock modes of AGX Orin, with or without the GPU's share.
-
-    Training of ResNet-50 (time, power), and forward passes of networks, as the sum of their parts
-    (time alone).
-    """
-    modes = [Mode(*(numbers if share_told else numbers[:4])) for numbers in ORIN.values()]
-    time_s, power_w = zip(*(TRAINING[name] for name in ORIN), strict=True)
-    rows = pd.read_csv(folder / SUBGRAPHS, usecols=["hardware_id", "file", "latency_ms_mean"])
-    rows = rows[rows.hardware_id.str.startswith("jetson_orin_")]
-    mode = rows.hardware_id.str.rpartition("_")[2]
-    sums = (rows.latency_ms_mean / 1e3).groupby([rows.file, mode], sort=False).sum().unstack()
-    sums = sums.reindex(rows.file[mode.isin(list(ORIN))].unique())[list(ORIN)].dropna()
-    return {
-        "AGX Orin, training": [
-            observations_from_rows("ResNet-50", modes, time_s, power_w, processes=PROCESSES)
-        ],
-        "AGX Orin, forward passes": [
-            observations_from_rows(str(file), modes, passes.tolist(), processes=ON_THE_GPU)
-            for file, passes in sums.iterrows()
-        ],
-    }
-
-
 def without_gated_mode(tables: Mapping[str, Observations]) -> Tables:
     """Leave out the mode of 10 W, which gates two of the GPU's four parts off (its TPC mask)."""
     return {
@@ -206,97 +160,82 @@ def busy_power(board: Board, p: Mapping[str, float]) -> Prior:
     return watts
 
 
-def coverage(
-    fit: Callable[[Observations], Predictor],
-    observations: Observations,
-    splits: Iterable[Split],
-    level: float = LEVEL,
-) -> tuple[int, int]:
-    """Return how many test modes the intervals hold, and of how many.
+def judged(
+    tables: Mapping[str, Observations],
+    methods: Sequence[Method],
+    priors: Priors | None = None,
+    n_random: int = N_RANDOM,
+) -> pd.DataFrame:
+    """Return what methods answer from all modes but one, and from sets of four.
 
-    Parameters
-    ----------
-    fit : of a method that has intervals
-    observations : of one workload; the mean of each mode counts
-    splits : which modes train and which test
-    level : of the intervals
+    Columns: those of `harness.Answers`, workload, profiled, and `held`: whether the interval of 90
+    % of the physical model holds the truth; NaN of other methods.
     """
-    held = n_modes = 0
-    for split in splits:
-        predictor = fit(observations.only(split.train))
-        test = observations.only(split.test).per_mode()
-        interval = predictor.interval(test.modes, level)
-        if interval is None:
-            raise PredictionError(f"this predictor of {predictor.target} has no interval")
-        value = getattr(test, predictor.target)
-        held += int(((interval[0] <= value) & (value <= interval[1])).sum())
-        n_modes += len(value)
-    return held, n_modes
+    frames = []
+    for name, of in tables.items():
+        modes = of.distinct()
+        few = random_subsets(modes, N_MODES, n_random, SEED)
+        for how, splits in (("all but one", leave_one_mode_out(modes)), ("4 modes", few)):
+            answers = Answers()
+            for draw, (train, test) in enumerate(splits):
+                trial = Trial.of(of, of.only(train), test, draw)
+                for method in methods:
+                    if priors or not method.needs_prior:
+                        answers.intervals = method.name == PHYSICAL
+                        seen = trial.train, [trial.train], priors, answers.intervals
+                        answers.add(predictors(method, *seen), trial, method.name)
+            frame = answers.frame().assign(workload=name, profiled=how, n_splits=len(splits))
+            frames.append(frame)
+    found = pd.concat(frames)
+    held = found.truth.between(found.low, found.high)
+    return found.assign(held=held.where(found.low.notna()).astype(float))
 
 
-def stock_table(folder: Path) -> pd.DataFrame:
-    """Return what holds of two modes that gate parts of the GPU off and of two that do not."""
-    rows = []
-    for given, share_told in {"not given": False, "given": True}.items():
-        for name, tables in orin(folder, share_told).items():
-            answers = Answers(intervals=True)
-            for of in tables:
-                for draw, split in enumerate(leave_one_mode_out(of.distinct())):
-                    trial = Trial.of(of, of.only(split.train), split.test, draw)
-                    fitted: dict[str, Predictor] = {TIME: fit_physical_time(trial.train)}
-                    if not np.isnan(of.power_w).any():
-                        fitted[POWER] = fit_power(trial.train)
-                    answers.add(with_energy(fitted), trial, "physical")
-            found = answers.frame()
-            found["held"] = found.truth.between(found.low, found.high)
-            by_target = dict(iter(found.groupby("target")))
-            row = {"sweep": name, "profiled": "all but one", "share of the GPU": given}
-            for target, title in TARGETS.items():
-                part = by_target.get(target)
-                row[f"{title}, held"] = "-" if part is None else f"{100 * part.held.mean():.0f}"
-            for target in (TIME, POWER):
-                part = by_target.get(target)
-                told = None if part is None else score(part.error_pct)
-                row[f"{TARGETS[target]}, error"] = (
-                    "-" if told is None else f"{told.median_pct:.1f} / {told.p90_pct:.0f}"
-                )
-            rows.append(row)
-    return pd.DataFrame(rows)
+def error_tables(title: str, found: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return a table of errors for each target: a row for each workload and way to profile."""
+    made = {}
+    profiled = found.profiled + ", " + found.n_splits.astype(str) + " times"
+    keys = ["workload", "profiled", "method"]
+    for target, part in found.assign(profiled=profiled).groupby("target", sort=False):
+        cells = part.groupby(keys, sort=False).error_pct.agg(errors_cell)
+        made[f"measured-{TARGETS[str(target)]}-{title}"] = wide(cells, "method")
+    return made
 
 
-def measured_tables(twin: Twin, folder: Path, n_random: int = 200) -> dict[str, pd.DataFrame]:
-    """Return the tables of what others measured, by name; none of a folder that is absent.
+def errors_cell(errors_pct: ArrayLike) -> str:
+    """Return median / 90th percentile / worst error."""
+    told = score(errors_pct)
+    return f"{told.median_pct:.1f} / {told.p90_pct:.0f} / {told.worst_pct:.0f}"
 
-    Parameters
-    ----------
-    twin : simulated boards, for a prior of power
-    n_random : how many sets of four modes are drawn
-    folder : of tables of a few modes; stock modes of Orin lie in the folder `sweeps` beside it
-    """
-    made: dict[str, pd.DataFrame] = {}
-    sweeps = folder.parent / SWEEPS
-    if sweeps.is_dir():
-        made["sweeps-agx-orin"] = stock_table(sweeps)
-    if not folder.is_dir():
-        print(f"measured by others: skipped, there is no folder {folder}", file=sys.stderr)
-        return made
+
+def held_table(found: pd.DataFrame) -> pd.DataFrame:
+    """Return how many measured modes the intervals of the physical models hold, in %."""
+    found = found[found.method.eq(PHYSICAL) & found.target.isin((TIME, POWER))]
+    shares = 100 * found.groupby(["workload", "profiled", "target"], sort=False).held.mean()
+    return wide(shares.map("{:.0f}".format).rename(index=TARGETS, level="target"), "target", "-")
+
+
+def measured_tables(folder: Path, n_random: int = N_RANDOM) -> dict[str, pd.DataFrame]:
+    """Return the tables by name."""
     listed = yolo(folder)
     readings = listed | without_gated_mode(listed) | with_gpu_share(listed)
-    watts = busy_power(twin.boards[DEVICE], twin.parameters)
+    watts = busy_power(load_boards(CONFIG)["agx"], load_parameters(CONFIG))
     methods = [method for method in load_methods().values() if method.is_scored]
     plain = [method for method in methods if not method.needs_prior]
     on_prior = [_with_physical_time(method) for method in methods if method.needs_prior]
-    priors = {name: {"power_w": watts} for name in readings}
-
-    def few(modes: Sequence[Mode]) -> list[Split]:
-        return random_subsets(modes, N_MODES, n_random, SEED)
-
-    made |= _error_tables("yolov3", readings, [*plain, *on_prior], few, priors)
-    made |= _error_tables("cpu", krai(folder), plain, few)
-    made |= _error_tables("tx2", tx2(folder), plain, few)
-    made["measured-intervals"] = _measured_held(readings | tx2(folder), few)
-    beliefs = listed | without_gated_mode(listed)
-    made["measured-priors-changed"] = _beliefs_table(beliefs)
+    on_xavier = judged(readings, [*plain, *on_prior], {POWER: watts}, n_random)
+    on_tx2 = judged(tx2(folder), plain, n_random=n_random)
+    of_prior = on_xavier.method.isin([method.name for method in on_prior])
+    made = error_tables("yolov3", on_xavier[~of_prior | on_xavier.target.ne(TIME)])
+    made |= {
+        name: table
+        for title, found in (
+            ("cpu", judged(krai(folder), plain, n_random=n_random)),
+            ("tx2", on_tx2),
+        )
+        for name, table in error_tables(title, found).items()
+    }
+    made["measured-intervals"] = held_table(pd.concat([on_xavier, on_tx2]))
     made["measured-summary"] = summary(made)
     return made
 
@@ -338,114 +277,5 @@ def _with_physical_time(method: Method) -> Method:
     return replace(method, fit=fit)
 
 
-def _error_tables(
-    title: str,
-    tables: Mapping[str, Observations],
-    methods: Sequence[Method],
-    few: Callable[[Sequence[Mode]], list[Split]],
-    priors: Mapping[str, Priors] | None = None,
-) -> dict[str, pd.DataFrame]:
-    """Return a table of errors for each target: a row for each workload and way to profile.
-
-    Without priors for time alone.
-    """
-    on_prior = {method.name for method in methods if method.needs_prior}
-    cells: dict[str, dict[tuple[str, str, str], str]] = {}
-    for name, of in tables.items():
-        modes = of.distinct()
-        for how, splits in (("all but one", leave_one_mode_out(modes)), ("4 modes", few(modes))):
-            expected = {of.workload: (priors or {}).get(name, {})}
-            answers = cross_validate(methods, [of], splits, expected)
-            for (method, target), part in answers.groupby(["method", "target"], sort=False):
-                if method not in on_prior if target == TIME else priors:
-                    key = (name, f"{how}, {len(splits)} times", str(method))
-                    cells.setdefault(str(target), {})[key] = errors_cell(part["error_pct"])
-    names = ["workload", "profiled", "method"]
-    return {
-        f"measured-{TARGETS[target]}-{title}": wide(
-            pd.Series(list(of.values()), pd.MultiIndex.from_tuples(of, names=names)), "method"
-        )
-        for target, of in cells.items()
-    }
-
-
-def errors_cell(errors_pct: ArrayLike) -> str:
-    """Return median / 90th percentile / worst error."""
-    told = score(errors_pct)
-    return f"{told.median_pct:.1f} / {told.p90_pct:.0f} / {told.worst_pct:.0f}"
-
-
-def _measured_held(
-    tables: Mapping[str, Observations], few: Callable[[Sequence[Mode]], list[Split]]
-) -> pd.DataFrame:
-    """Return how many measured modes intervals of 90 % of the physical models hold, in %."""
-    rows = []
-    for name, of in tables.items():
-        splits = {"all but one": leave_one_mode_out(of.distinct()), "4 modes": few(of.distinct())}
-        for how, own in splits.items():
-            cells = []
-            for fit in (fit_physical_time, fit_power):
-                is_known = fit is fit_physical_time or not np.isnan(of.power_w).any()
-                held = coverage(fit, of, own) if is_known else None
-                cells.append(f"{100 * held[0] / held[1]:.0f}" if held else "-")
-            rows.append([name, how, *cells])
-    return pd.DataFrame(rows, columns=["workload", "profiled", "time", "power"])
-
-
-def _beliefs_table(tables: Mapping[str, Observations]) -> pd.DataFrame:
-    """Return how medians move with each belief that was set with these tables at hand.
-
-    Median error in % of all modes but one, generic / rt kernel.
-    """
-    fits = {
-        "time, log": ("time_s", load_method("log")),
-        "time, physical": ("time_s", replace(load_method("physical"), targets=("time_s",))),
-        "power, physical": ("power_w", replace(load_method("physical"), targets=("power_w",))),
-    }
-    kinds = {  # as listed and without the gated mode, each of both kernels
-        "as listed": [of for name, of in tables.items() if not name.endswith("modes")],
-        "6 modes": [of for name, of in tables.items() if name.endswith("modes")],
-    }
-
-    def cells(processes: int = ON_THE_GPU) -> list[str]:
-        return [
-            " / ".join(_median(fit, replace(of, processes=processes), target) for of in own)
-            for own in kinds.values()
-            for target, fit in fits.values()
-        ]
-
-    rows = [["as they are", *cells()], ["five processes in place of one", *cells(5)]]
-    for said, (module, name, value) in _other_beliefs().items():
-        with mock.patch.object(module, name, value):
-            rows.append([said, *cells()])
-    head = ["belief", *(f"{name}, {kind}" for kind in kinds for name in fits)]
-    return pd.DataFrame(rows, columns=head)
-
-
-def _median(method: Method, of: Observations, target: str) -> str:
-    answers = cross_validate([method], [of], leave_one_mode_out(of.distinct()))
-    return f"{score(answers[answers['target'] == target]['error_pct']).median_pct:.1f}"
-
-
-def _other_beliefs() -> dict[str, tuple[ModuleType, str, Any]]:
-    """Return constants halved and doubled, and shares of which one part is given a half."""
-    owners = {
-        **{"DEVIATION": linear_model, "LENGTH": deviations, "OWN": deviations},
-        **{"SHARE_SD": physical, "EXPONENT_SD": physical},
-    }
-    found: dict[str, tuple[ModuleType, str, Any]] = {
-        f"`{name}` x {by:g}": (owner, name, by * getattr(owner, name))
-        for name, owner in owners.items()
-        for by in (0.5, 2)
-    }
-    parts = {
-        "TIME_SHARES": {"GPU": [0], "memory": [1], "CPU": [2]},
-        "POWER_SHARES": {"GPU": [0, 1], "CPU": [2, 3], "memory": [4], "base load": [5]},
-    }
-    for name, places in parts.items():
-        for part, own in places.items():
-            shares = np.array(getattr(physical, name))
-            is_own = np.isin(np.arange(len(shares)), own)
-            half = 0.5 * shares / np.where(is_own, shares[is_own].sum(), shares[~is_own].sum())
-            found[f"`{name}`: half of it {part}"] = (physical, name, tuple(half))
-    return found
+if __name__ == "__main__":
+    write_tables(OUT, measured_tables(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER))

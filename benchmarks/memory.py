@@ -4,7 +4,7 @@
 trains in processes of its own on the CPU: under torch's profiler, whose peak of allocated bytes
 counts, and free of it, whose largest resident memory counts, with glibc's malloc as it is and with
 its threshold fixed. `python -m benchmarks memory_limits` trains ten of them within the limit of a
-control group, as on a small board.
+control group, as on a small board; `make gpu-check` trains 24 on a GPU (`on_gpu`).
 """
 
 import json
@@ -13,6 +13,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -156,7 +157,8 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
 def run(quick: bool) -> Result:
     """Forecast and train all cases; write their table."""
     cases = draw()[:: 10 if quick else 1]
-    rows = with_errors(pd.DataFrame([checked(case) for case in cases]))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        rows = with_errors(pd.DataFrame(list(pool.map(checked, cases))))
     if not quick:
         is_resident = rows.columns.str.contains("rss|resident|default|fixed")
         tables = {"steps": rows.loc[:, ~is_resident], "resident": rows.loc[:, is_resident]}
@@ -187,6 +189,25 @@ def run(quick: bool) -> Result:
         ),
     ]
     return Result(made)
+
+
+N_ON_GPU = 24
+BESIDE = 6  # processes that train at once
+
+
+def on_gpu(cases: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return cases with forecasts for a GPU and what was seen on this machine's, MiB and %."""
+    with ThreadPoolExecutor(BESIDE) as pool:
+        seen = list(pool.map(lambda case: in_process("on_gpu", case), cases))
+    rows = []
+    for case, found in zip(cases, seen, strict=True):
+        manner = manner_of(case)._replace(on_gpu=True)
+        made = allocated.forecast(subject(case["network"]), case["batch_size"], manner)
+        in_mib = {f"{name}_mib": n_bytes / MIB for name, n_bytes in found.items()}
+        forecast_mib = made.peak / MIB
+        error_pct = 100.0 * (made.peak / found["allocated"] - 1.0)
+        rows.append({**case, "forecast_mib": forecast_mib, **in_mib, "error_pct": error_pct})
+    return pd.DataFrame(rows).round(2)
 
 
 def within_limit(case: dict[str, Any], limit_mib: float) -> dict[str, Any]:

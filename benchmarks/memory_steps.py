@@ -1,10 +1,12 @@
 """Train a few steps and say what memory they took: `python -m benchmarks.memory_steps TASK CASE`.
 
-A process that imports no more than a training does; `benchmarks.memory` starts it.
+A process that imports no more than a training does; `benchmarks.memory` starts it. TASK is
+`profiled`, `watched` or, on a GPU, `on_gpu`.
 """
 
 import json
 import sys
+import time
 from typing import Any
 
 import numpy as np
@@ -52,33 +54,53 @@ def manner_of(case: dict[str, Any]) -> Manner:
     return Manner(**{key: case[key] for key in Manner._fields if key in case})
 
 
-def train(case: dict[str, Any], steps: int) -> None:
+def train(case: dict[str, Any], steps: int, device: str = "cpu") -> None:
     """Train a few steps for real."""
+    what = subject(case["network"])
+    train_subject(what, manner_of(case), case["batch_size"], steps, device)
+
+
+def train_subject(
+    what: Subject,
+    manner: Manner,
+    batch_size: int,
+    steps: int,
+    device: str = "cpu",
+    step_s: list[float] | None = None,
+) -> None:
+    """Train a few steps; `step_s` takes how long each was, s."""
     from epochwatt.board.training.optimisers import make_optimiser
 
     torch.manual_seed(0)
-    what, manner = subject(case["network"]), manner_of(case)
-    network = what.build().train()
+    with torch.device(device):
+        network = what.build().to(device).train()
+    if device == "cuda":  # a network that is made in fp32 and then cast, say
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
     if manner.checkpointing:
         allocated.checkpoint_blocks(network)
     optimiser = make_optimiser(network, manner.optimiser)
-    minibatch = _filled(what.sample(), case["batch_size"])
+    minibatch = _filled(what.sample(), batch_size, device)
     for _ in range(steps):
+        start_s = time.perf_counter()
         optimiser.zero_grad()
         for _ in range(manner.accumulate):
-            with torch.autocast("cpu", torch.bfloat16, enabled=manner.precision == "bf16"):
+            with torch.autocast(device, torch.bfloat16, enabled=manner.precision == "bf16"):
                 loss = what.loss(network, minibatch)
             loss.backward()
         optimiser.step()
+        if step_s is not None:
+            torch.cuda.synchronize()
+            step_s.append(time.perf_counter() - start_s)
 
 
-def _filled(values: Any, size: int) -> Any:
+def _filled(values: Any, size: int, device: str) -> Any:
     """Return a mini-batch of `size` copies of a sample."""
     if isinstance(values, torch.Tensor):
-        return values.expand(size, *values.shape[1:]).clone()
+        return values.expand(size, *values.shape[1:]).clone().to(device)
     if isinstance(values, dict):
-        return {key: _filled(value, size) for key, value in values.items()}
-    return [_filled(value, size) for value in values]
+        return {key: _filled(value, size, device) for key, value in values.items()}
+    return [_filled(value, size, device) for value in values]
 
 
 def profiled(case: dict[str, Any]) -> dict[str, int]:
@@ -100,11 +122,30 @@ def watched(case: dict[str, Any]) -> dict[str, int]:
     return {"before": before, "peak": _status("VmHWM")}
 
 
+def on_gpu(case: dict[str, Any]) -> dict[str, int]:
+    """Return what training takes of a GPU, bytes: its tensors, torch's allocator, the process."""
+    before = _status("VmRSS")
+    train(case, STEPS, "cuda")
+    torch.cuda.synchronize()
+    return {**gpu_bytes(), "rss_before": before, "rss": _status("VmHWM")}
+
+
+def gpu_bytes() -> dict[str, int]:
+    """Return what this process took of the GPU at most, and what it holds beside tensors."""
+    free, total = torch.cuda.mem_get_info()
+    return {
+        "allocated": torch.cuda.max_memory_allocated(),
+        "reserved": torch.cuda.max_memory_reserved(),
+        # of the card, by whomever: the context is what is left where nobody else is there
+        "outside": total - free - torch.cuda.memory_reserved(),
+    }
+
+
 def _status(key: str) -> int:
     with open("/proc/self/status", encoding="ascii") as status:
         return next(1024 * int(line.split()[1]) for line in status if line.startswith(key))
 
 
 if __name__ == "__main__":
-    tasks = {"profiled": profiled, "watched": watched}
+    tasks = {"profiled": profiled, "watched": watched, "on_gpu": on_gpu}
     print(json.dumps(tasks[sys.argv[1]](json.loads(sys.argv[2]))))

@@ -11,15 +11,12 @@ import argparse
 import json
 import os
 import random
-import shutil
 import sqlite3
 import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from benchmarks.results import REPOSITORY
 from epochwatt.tables import read_cells
@@ -27,44 +24,23 @@ from epochwatt.tables import read_cells
 PACKAGES = ("board/records", "epochs", "claims", "prediction")
 TOOL = REPOSITORY / ".cache/mutation/bin/cosmic-ray"
 EXPLAINED = REPOSITORY / "benchmarks/tables/instrument/mutation-survivors.csv"
-TIMEOUT_S = 900.0  # of the tests of a package; a mutant may loop for ever
 SKIPPED = ("BitOr", "BitAnd")  # of binary operators: what stands in annotations
+# the tests of a package end after so many s: a mutant may loop for ever
 CONFIG = """[cosmic-ray]
-module-path = {modules}
-timeout = {timeout}
+module-path = ["src/epochwatt/{package}"]
+timeout = 900.0
 excluded-modules = []
-test-command = {command}
+test-command = "{python} -m pytest -q -x -p no:cacheprovider tests/unit/{package} -m 'not slow and not thorough'"
 [cosmic-ray.distributor]
 name = "local"
-"""
+"""  # noqa: E501
 
 
-class Mutant(NamedTuple):
-    """One change of the code and what became of it."""
-
-    package: str
-    module: str  # path below src/epochwatt
-    line: int
-    operator: str
-    outcome: str  # killed, survived, timeout
-    diff: str
-
-    @property
-    def changed(self) -> str:
-        """The line as the mutant has it."""
-        lines = self.diff.splitlines()
-        added = [line for line in lines if line.startswith("+") and not line.startswith("+++")]
-        return " ".join("".join(added).lstrip("+").split())
-
-
-def copied(target: Path) -> None:
+def copy_checkout(target: Path) -> None:
     """Copy what git knows, and what is new, into an empty folder: mutants are written in place."""
-    words = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    done = subprocess.run(words, cwd=REPOSITORY, check=True, capture_output=True)
-    for name in filter(None, os.fsdecode(done.stdout).split("\0")):
-        if (REPOSITORY / name).is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(REPOSITORY / name, target / name)
+    named = "git ls-files -z --cached --others --exclude-standard"
+    words = f"{named} | tar -c --null -T - --ignore-failed-read | tar -x -C {target}"
+    subprocess.run(words, shell=True, cwd=REPOSITORY, check=True)
 
 
 def keep_drawn(session: Path, count: int, rng: random.Random) -> None:
@@ -86,8 +62,8 @@ def keep_drawn(session: Path, count: int, rng: random.Random) -> None:
             base.executemany(f"delete from {table} where job_id = ?", left)
 
 
-def mutants(package: str, folder: Path, count: int, seed: int) -> Iterator[Mutant]:
-    """Give the drawn mutants of a package, each with what became of it.
+def outcomes(package: str, folder: Path, count: int, seed: int) -> Counter[str]:
+    """Count what became of the drawn mutants of a package; print those that survived unexplained.
 
     Parameters
     ----------
@@ -97,40 +73,35 @@ def mutants(package: str, folder: Path, count: int, seed: int) -> Iterator[Mutan
     """
     name = package.replace("/", "-")
     config, session = folder / f"{name}.toml", folder / f"{name}.sqlite"
-    tests = f"{sys.executable} -m pytest -q -x -p no:cacheprovider tests/unit/{package}"
-    command = f"{tests} -m 'not slow and not thorough'"
-    modules = json.dumps([f"src/epochwatt/{package}"])
-    config.write_text(
-        CONFIG.format(modules=modules, timeout=TIMEOUT_S, command=json.dumps(command))
-    )
+    config.write_text(CONFIG.format(package=package, python=sys.executable))
     environment = {**os.environ, "PYTHONPATH": f"{folder}/src:{folder}", "OMP_NUM_THREADS": "1"}
     environment["PYTHONDONTWRITEBYTECODE"] = "1"  # two mutants of one second may be of one size
 
-    def cosmic_ray(*words: str) -> str:
-        done = subprocess.run(
-            [TOOL, *words],
-            cwd=folder,
-            env=environment,
-            check=True,
-            stdout=subprocess.PIPE,
-            encoding="utf-8",
-        )
-        return done.stdout
+    def cosmic_ray(*words: str | Path) -> str:
+        command = [TOOL, *words]
+        return subprocess.check_output(command, cwd=folder, env=environment, encoding="utf-8")
 
-    cosmic_ray("init", str(config), str(session))
+    cosmic_ray("init", config, session)
     keep_drawn(session, count, random.Random(f"{seed}/{package}"))
-    cosmic_ray("exec", str(config), str(session))
-    for line in cosmic_ray("dump", str(session)).splitlines():
+    cosmic_ray("exec", config, session)
+    explained = {(row["module"], row["mutant"]) for row in read_cells(EXPLAINED)}
+    counts: Counter[str] = Counter()
+    for line in cosmic_ray("dump", session).splitlines():
         item, result = json.loads(line)
         (change,) = item["mutations"]
-        yield Mutant(
-            package,
-            change["module_path"].partition("src/epochwatt/")[2],
-            change["start_pos"][0],
-            change["operator_name"].rpartition("/")[2],
-            "timeout" if result["worker_outcome"] == "timeout" else result["test_outcome"],
-            result["diff"] or "",
-        )
+        module = change["module_path"].partition("src/epochwatt/")[2]
+        lines = (result["diff"] or "").splitlines()
+        added = [line for line in lines if line.startswith("+") and not line.startswith("+++")]
+        changed = " ".join("".join(added).lstrip("+").split())  # the line as the mutant has it
+        if result["worker_outcome"] == "timeout" or result["test_outcome"] != "survived":
+            counts["killed"] += 1
+        elif (module, changed) in explained:
+            counts["explained"] += 1
+        else:
+            counts["survived"] += 1
+            where = f"{module}:{change['start_pos'][0]} {change['operator_name']}"
+            print(f"\n{where}\n{result['diff']}")
+    return counts
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -140,20 +111,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=20261125)
     parser.add_argument("--count", type=int, default=30, help="mutants of each package")
     arguments = parser.parse_args(argv)
-    explained = {(row["module"], row["mutant"]) for row in read_cells(EXPLAINED)}
     n_open = 0
     with tempfile.TemporaryDirectory(prefix="ew") as name:
-        folder = Path(name)
-        copied(folder)
+        copy_checkout(Path(name))
         for package in arguments.packages:
-            counts: Counter[str] = Counter()
-            for mutant in mutants(package, folder, arguments.count, arguments.seed):
-                outcome = "survived" if mutant.outcome == "survived" else "killed"
-                if outcome == "survived" and (mutant.module, mutant.changed) in explained:
-                    outcome = "explained"
-                counts[outcome] += 1
-                if outcome == "survived":
-                    print(f"\n{mutant.module}:{mutant.line} {mutant.operator}\n{mutant.diff}")
+            counts = outcomes(package, Path(name), arguments.count, arguments.seed)
             words = (f"{counts[name]} {name}" for name in ("killed", "explained", "survived"))
             print(f"{package}: {', '.join(words)}", flush=True)
             n_open += counts["survived"]

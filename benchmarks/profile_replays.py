@@ -22,7 +22,7 @@ import pandas as pd
 
 from benchmarks.results import REPOSITORY, write_tables
 from benchmarks.synthetic_truth import EPOCH_SD, SHARES, of_another_kind
-from epochwatt.board.device.kinds import AGX_XAVIER
+from epochwatt.board.device.kinds import KINDS
 from epochwatt.prediction.data.mode_tables import observations_of
 from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
 from epochwatt.prediction.data.observations import PROCESSES
@@ -96,7 +96,7 @@ def world(number: int, seed: int = WORLD_SEED, sd: float = EPOCH_SD) -> Played:
 
     `sd`: of its repeats, relative
     """
-    modes = board_of_kind(AGX_XAVIER).all_modes()
+    modes = board_of_kind(KINDS["agx_xavier"]).all_modes()
     names, rng = list(SHARES), np.random.default_rng((seed, number))
     drawn = of_another_kind(names, Mode(*modes[-1]), number + 1, seed)[number]
     truth = drawn[number % len(names)]
@@ -106,7 +106,11 @@ def world(number: int, seed: int = WORLD_SEED, sd: float = EPOCH_SD) -> Played:
     values = np.stack([time_s, truth.power(modes)], axis=1)[:, None]
     noise = rng.standard_normal((len(modes), N_SHOWN + N_UNSEEN, 2))
     bench = Played(modes, list(values * np.exp(sd * noise)), n_kept=N_UNSEEN)
-    bench.title, bench.kind, bench.provenance = "a synthetic board", AGX_XAVIER.name, "simulated"
+    bench.title, bench.kind, bench.provenance = (
+        "a synthetic board",
+        KINDS["agx_xavier"].name,
+        "simulated",
+    )
     bench.processes, bench.work = PROCESSES, "run"
     return bench
 

@@ -1,9 +1,7 @@
 """Truths to try the models on where no board is at hand: what they gain here is by construction.
 
-Two kinds. `of_the_twin` draws the simulated boards' own parameters, as the folds of the
-cross-validation spread: the structure of the priors with other numbers. `of_another_kind` shares no
-equation with the simulated boards nor with the models. Its clocks x are relative to the strongest
-mode; each part of the work is bound by one of them, and its speed saturates:
+They share no equation with the simulated boards nor with the models. Clocks x are relative to the
+strongest mode; each part of the work is bound by one of them, and its speed saturates:
 
     s(x) = x (1 + k) / (x + k)                        a clock that helps less the higher it is
     r(c) = (1 + (5 / c)^h)^(1/h)                      how long 5 processes queue for c cores
@@ -17,17 +15,14 @@ each network may have (ASSUME, from SIGMETRICS 2023, sections 5.6.4 to 5.6.7: Le
 CPU's clock, ResNet the GPU's; VGG-11 like ResNet).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
 from epochwatt.prediction.data.modes import Mode, Numbers, as_rows
-from epochwatt.prediction.data.observations import PROCESSES, Observations
-from epochwatt.prediction.models.twin_prior import priors
+from epochwatt.prediction.data.observations import PROCESSES
 from epochwatt.prediction.predictor import Prior
-from epochwatt.twin.refits import Refits, parameter_draws
-from epochwatt.twin.twin import Twin
 
 SHARES = {  # of GPU, memory and CPU in an epoch of the strongest mode
     "lenet": (0.15, 0.25, 0.60),
@@ -47,43 +42,12 @@ class World(NamedTuple):
     power: Prior  # modes (n, 5) -> W (n,)
 
 
-def of_the_twin(
-    workloads: Iterable[Mapping[str, Any]],
-    twin: Twin,
-    refits: Refits,
-    n_draws: int,
-    seed: int,
-    widened: float = 1.0,
-) -> list[list[World]]:
-    """Return worlds of the simulated boards, n_draws times one of each workload.
-
-    Parameters
-    ----------
-    workloads : factors of each workload, as `twin_prior.priors` takes them
-    twin, refits : the boards, and the fitted values by take-away held out
-    n_draws : how often parameters are drawn; those of one draw are the same for all workloads
-    seed : the same gives the same
-    widened : how many times wider than the folds' spread
-    """
-    workloads, p = list(workloads), twin.parameters
-    found = []
-    for drawn in parameter_draws(p, refits, n_draws, seed):
-        far = p.moved({name: p[name] * (drawn[name] / p[name]) ** widened for name in p.fitted})
-        found.append([World(f["model"], *priors(f, twin, far).values()) for f in workloads])
-    return found
-
-
 def of_another_kind(
     workloads: Iterable[str], strongest: Mode, n_draws: int, seed: int
 ) -> list[list[World]]:
     """Return worlds whose parts overlap and whose clocks saturate, n_draws times one per network.
 
-    Parameters
-    ----------
-    workloads : networks of `SHARES`
-    strongest : the mode of the board's highest clocks, with all its cores
-    n_draws : how many of each
-    seed : the same gives the same
+    `strongest`: the mode of the board's highest clocks, with all its cores
     """
     rng, names = np.random.default_rng(seed), list(workloads)
     return [[_world(name, strongest, rng) for name in names] for _ in range(n_draws)]
@@ -124,23 +88,3 @@ def _world(workload: str, strongest: Mode, rng: np.random.Generator) -> World:
         return np.asarray(base_w + dynamic * (1 + leak * dynamic / at_best))
 
     return World(workload, lambda modes: whole_s * relative_time(modes)[0], power_w)
-
-
-def observed(world: World, modes: Sequence[Mode], n_epochs: int, seed: int) -> Observations:
-    """Return epochs of a world, each off by about 1 %, as those of a board are.
-
-    Parameters
-    ----------
-    modes : distinct
-    n_epochs : of each mode; the first, which no model sees, takes as long as the others
-    seed : the same gives the same
-    """
-    rows = np.repeat(as_rows(modes), n_epochs, axis=0)
-    time, power = EPOCH_SD * np.random.default_rng(seed).standard_normal((2, len(rows)))
-    return Observations(
-        world.workload,
-        rows,
-        np.repeat(world.time(as_rows(modes)), n_epochs) * np.exp(time),
-        np.repeat(world.power(as_rows(modes)), n_epochs) * np.exp(power),
-        np.tile(np.arange(n_epochs), len(modes)),
-    )

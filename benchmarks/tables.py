@@ -1,13 +1,13 @@
 """Store results as the CSV files that the documentation reads: `python -m benchmarks.tables`.
 
 The coverage of the energy bounds comes from benchmarks/bounds.csv, all others from results/, where
-they exist: `MADE` says which table is made of which file. `python -m benchmarks prediction` and
-`python -m benchmarks.external` write theirs.
+they exist: `MADE` says which table is made of which file. `python -m benchmarks.external` and other
+commands write theirs (README.md).
 """
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,6 @@ Tables = dict[str, pd.DataFrame]
 FOLDER = REPOSITORY / "benchmarks/tables"
 RESULTS = REPOSITORY / "results"
 TIMED = {  # benchmark -> its table
-    "simulated_sweeps": "simulation/sweeps",
     "interleaver": "instrument/interleaver",
     "fleet": "instrument/fleet",
     "monitor": "instrument/monitor",
@@ -70,27 +69,24 @@ def bound_tables(path: Path = bounds.TABLE) -> Tables:
     made = {}
     for what, part in cells.groupby("what"):
         over_all = bounds.pooled(part)
-        is_energy = what == "energy"
-        void_pct = over_all.void_pct if is_energy else 100 - over_all.void_pct
-        table = over_all[["sensor"]].assign(
-            **{
-                "void %" if is_energy else "published %": _texts(void_pct, 0),
-                "covered %": _texts(over_all.covered_pct, 1),
-                "mean bound %": _texts(over_all.mean_bound_pct, 1),
-                "rms error %": _texts(over_all.rms_error_pct, 2),
-            }
-        )
-        if is_energy:  # the signal with the lowest coverage, of those with at least 20 bounds
+        table = pd.DataFrame({"sensor": over_all.sensor})
+        if what == "energy":
+            table["void %"] = _texts(over_all.void_pct, 0)
+        else:
+            table["published %"] = _texts(100 - over_all.void_pct, 0)
+        table["covered %"] = _texts(over_all.covered_pct, 1)
+        table["mean bound %"] = _texts(over_all.mean_bound_pct, 1)
+        table["rms error %"] = _texts(over_all.rms_error_pct, 2)
+        if (
+            what == "energy"
+        ):  # the signal with the lowest coverage, of those with at least 20 bounds
             known = part[part.n * (1 - part.void_pct / 100) >= 20]
             worst = known.loc[known.groupby("sensor").covered_pct.idxmin()].set_index("sensor")
-            words = (
-                _texts(worst.covered_pct, 0)
-                + (" [" + _texts(worst.low_pct, 0) + ", " + _texts(worst.high_pct, 0) + "] ")
-                + worst.signal
-            )
+            covered, low, high = (_texts(worst[f"{n}_pct"], 0) for n in ("covered", "low", "high"))
+            words = covered + " [" + low + ", " + high + "] " + worst.signal
             title = "worst signal, covered % [95 % interval]"
             table[title] = table.sensor.map(words).fillna("-")
-        made["energy-bounds" if is_energy else "stall-energy-bounds"] = table
+        made["energy-bounds" if what == "energy" else "stall-energy-bounds"] = table
     return made
 
 
@@ -243,67 +239,54 @@ def _title(case: str) -> str:
     return f"{case}{seen}†" if CASES[case].sweep in NOT_CARRIED else f"{case}{seen}"
 
 
-class Comparison:
-    """All methods from so many modes of a case, for one target."""
+def is_met(rows: pd.DataFrame, method: str, network: str | None) -> bool | None:
+    """Say whether an error is so much lower, and intervals lie apart; None: not compared."""
+    if network is None or method not in rows.index:
+        return None
+    ours, theirs = rows.loc[method], rows.loc[network]
+    is_apart = ours.median_pct_high < theirs.median_pct_low
+    return bool(is_apart and ours.median_pct <= WANTED * theirs.median_pct)
 
-    def __init__(self, case: str, size: int, target: str, rows: pd.DataFrame) -> None:
-        self.case, self.size, self.target = case, size, target
-        self.rows = rows.set_index("method")
-        # the paper's first, as far as it can be had, then a variant
-        self.networks = [name for name in CASES[case].networks if name in self.rows.index]
-        medians = self.rows.median_pct
-        self.better = str(medians[self.networks].idxmin()) if self.networks else None
 
-    def cell(self, method: str) -> str:
-        """Return a median error with its interval, and a network's name where not the paper's."""
-        if method not in self.rows.index:
-            return "-"
-        row = self.rows.loc[method]
-        middle, low, high = (short(row[f"median_pct{end}"]) for end in ("", "_low", "_high"))
-        variant = ""
-        if method in self.networks:
-            variant = method.removeprefix("powertrain").strip("_").replace("_", " ")
-        return f"{middle} ({low} to {high})" + (f", {variant}" if variant else "")
-
-    def is_met(self, method: str, network: str | None) -> bool | None:
-        """Say whether the error is so much lower, and intervals lie apart; None: not compared."""
-        if network is None or method not in self.rows.index:
-            return None
-        ours, theirs = self.rows.loc[method], self.rows.loc[network]
-        is_apart = ours.median_pct_high < theirs.median_pct_low
-        return bool(is_apart and ours.median_pct <= WANTED * theirs.median_pct)
-
-    def ratio(self, method: str) -> str:
-        """Return the error over that of the better network, and whether the goal is met."""
-        is_met = self.is_met(method, self.better)
-        if is_met is None:
-            return "-"
-        name, row = f"over_{self.better}", self.rows.loc[method]
-        mark = "met" if is_met else "not met"
-        return f"{row[name]:.2f} ({row[f'{name}_low']:.2f} to {row[f'{name}_high']:.2f}), {mark}"
+def _spread(row: pd.Series, name: str, text: Callable[[float], str] = short) -> str:
+    low, high = (text(row[f"{name}_{end}"]) for end in ("low", "high"))
+    return f"{text(row[name])} ({low} to {high})"
 
 
 def method_tables(rows: pd.DataFrame) -> Tables:
     """Return errors, what intervals hold, choices, and in how many comparisons the goal is met."""
     for name in ("held_pct", "regret_pct"):  # of no method, or without power
         rows = rows if name in rows else rows.assign(**{name: float("nan")})
-    keys = ["case", "n_profiled", "target"]
-    compared = [Comparison(*key, part) for key, part in rows.groupby(keys, sort=False)]
     errors: dict[str, list[list[str]]] = {target: [] for target in (TIME, POWER)}
-    held, risk = [], []
-    for each in compared:
-        place, methods = [_title(each.case), str(each.size)], each.rows
-        errors[each.target].append(
-            [
-                *place,
-                *([each.cell(name) for name in each.networks] or ["-", "-"]),
-                *(each.cell(name) for name in OURS),
-                *(each.ratio(name) for name in NEW),
-            ]
-        )
-        shares = _texts(methods.held_pct.reindex(OURS), 0)
-        held.append([*place, TITLES[each.target], *shares])
-        for name in (*NEW, each.better) if each.target == POWER else ():
+    held, risk, verdicts = [], [], []
+    for (case, size, target), part in rows.groupby(["case", "n_profiled", "target"], sort=False):
+        methods = part.set_index("method")
+        networks = [name for name in CASES[case].networks if name in methods.index]
+        better = str(methods.median_pct[networks].idxmin()) if networks else None
+        place, cells = [_title(case), str(size)], {}
+        for name in (
+            *networks,
+            *OURS,
+        ):  # the paper's first, as far as it can be had, then a variant
+            cells[name] = _spread(methods.loc[name], "median_pct") if name in methods.index else "-"
+            variant = name.removeprefix("powertrain").strip("_").replace("_", " ")
+            cells[name] += f", {variant}" if name in networks and variant else ""
+        ratios = []
+        for name in NEW:
+            met = is_met(methods, name, better)
+            if met is None:
+                ratios.append("-")
+            else:
+                over = _spread(methods.loc[name], f"over_{better}", "{:.2f}".format)
+                ratios.append(f"{over}, {'met' if met else 'not met'}")
+            paper = networks[0] if networks else None
+            for title, network in (("PowerTrain", paper), ("the better one", better)):
+                met = is_met(methods, name, network)
+                verdicts.append((target, name, title, f"{case} from {size}", case in TUNED, met))
+        networks_of = [cells[name] for name in networks] or ["-", "-"]
+        errors[target].append([*place, *networks_of, *(cells[name] for name in OURS), *ratios])
+        held.append([*place, TITLES[target], *_texts(methods.held_pct.reindex(OURS), 0)])
+        for name in (*NEW, better) if target == POWER else ():
             if name in methods.index and pd.notna(methods.regret_pct[name]):
                 columns = ["answered_pct", "regret_pct", "over_pct", "over_1w_pct"]
                 risk.append([*place, name, *_texts(methods.loc[name, columns], 0)])
@@ -315,28 +298,27 @@ def method_tables(rows: pd.DataFrame) -> Tables:
         "held": pd.DataFrame(held, columns=["sweep", "modes", "target", *OURS]),
         "inside": _inside(rows),
         "risk": pd.DataFrame(risk, columns=[*risk_head, "limit exceeded, %", "by over 1 W, %"]),
-        "goal": pd.DataFrame(
-            list(_goal(compared)),
-            columns=["target", "method", "network", "all sweeps", "those held out", "not met"],
-        ),
+        "goal": _goal(verdicts),
     }
 
 
-def _goal(compared: Sequence[Comparison]) -> Iterator[list[str]]:
-    """Yield in how many comparisons the goal is met, with and without the sweeps seen before."""
+def _goal(verdicts: Sequence[tuple[str, str, str, str, bool, bool | None]]) -> pd.DataFrame:
+    """Return in how many comparisons the goal is met, with and without the sweeps seen before."""
+    columns = ["target", "method", "network", "comparison", "seen", "met"]
+    found = pd.DataFrame(verdicts, columns=columns)
+    rows = []
     for target in (TIME, POWER):
         for name in NEW:
             for title in ("PowerTrain", "the better one"):
-                met = {}
-                for each in compared:
-                    paper = each.networks[0] if each.networks else None
-                    network = paper if title == "PowerTrain" else each.better
-                    if each.target == target and (is_met := each.is_met(name, network)) is not None:
-                        met[each.case, each.size] = is_met
-                held_out = [is_met for (case, _), is_met in met.items() if case not in TUNED]
-                missed = [f"{case} from {n}" for (case, n), is_met in met.items() if not is_met]
-                counts = [f"{sum(of)} of {len(of)}" for of in (list(met.values()), held_out)]
-                yield [TITLES[target], name, title, *counts, ", ".join(missed) or "-"]
+                own = found[
+                    found.target.eq(target) & found.method.eq(name) & found.network.eq(title)
+                ]
+                own = own.dropna(subset="met")
+                counts = [f"{sum(of.met)} of {len(of)}" for of in (own, own[~own.seen])]
+                missed = ", ".join(own.comparison[~own.met.astype(bool)]) or "-"
+                rows.append([TITLES[target], name, title, *counts, missed])
+    head = ["target", "method", "network", "all sweeps", "those held out", "not met"]
+    return pd.DataFrame(rows, columns=head)
 
 
 def _inside(rows: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.results import REPOSITORY, run_command
 from benchmarks.synthetic import sampler_with
 from epochwatt import columns
-from epochwatt.board.device.machine import Machine, open_machine
+from epochwatt.board.device.machine import open_machine
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.telemetry.client import Sampler
 from epochwatt.board.training.data import folder_name
@@ -25,17 +25,12 @@ from epochwatt.epochs.collect import collect_run
 
 RUN, SCALE, EPOCHS = "host-local-lenet-ssd-w0-bs16-native-p1-0123abcd", 0.02, 3
 POWER = {"period_s": 0.002, "rails": 3, "signal": [[0.004, 8.0], [0.007, 22.0]]}
-
-
-def factors() -> dict[str, Any]:
-    """Return all factors of the run."""
-    told = {
-        **{"backend": "host", "device": "host", "instance": "local", "model": "lenet"},
-        **{"dataset": "mnist", "dataset_source": "digits", "dataset_scale": SCALE},
-        **{"storage": "ssd", "num_workers": 0, "power_mode": "native", "dvfs": "on"},
-        **{"torch_threads": 1, "recipe": recipe("mnist", "digits", SCALE)},
-    }
-    return columns.with_defaults(told)
+FACTORS = {
+    **{"backend": "host", "device": "host", "instance": "local", "model": "lenet"},
+    **{"dataset": "mnist", "dataset_source": "digits", "dataset_scale": SCALE},
+    **{"storage": "ssd", "num_workers": 0, "power_mode": "native", "dvfs": "on"},
+    **{"torch_threads": 1},
+}
 
 
 def machine_settings(folder: Path) -> dict[str, Any]:
@@ -45,37 +40,25 @@ def machine_settings(folder: Path) -> dict[str, Any]:
     return {**about, "power_source": "none", "settle": None}
 
 
-def machine(folder: Path) -> Machine:
-    """Return the machine at hand, its data sets below `folder`."""
-    return open_machine(machine_settings(folder))
-
-
-def measure(folder: Path, run_factors: dict[str, Any], epochs: int = EPOCHS) -> None:
-    """Measure the epochs that are missing, in this process, and write the receipt."""
-    from epochwatt.board.training.job import run_part
-
-    runs = RunFolder(str(folder / "measured"), RUN)
-    data, receipt = str(folder / "data"), str(folder / "receipt.json")
-    run_part(runs, run_factors, 0, epochs - 1, data, receipt, machine(folder))
-
-
 def with_power() -> None:
     """Let each sampler of this process read made-up power too: epochs here are made of it."""
     start = Sampler.start
     Sampler.start = functools.partial(start, program=sampler_with(POWER))  # type: ignore[method-assign]
 
 
-def collect(folder: Path, epochs: int = EPOCHS) -> Path:
-    """Write the run's tables as `collect_run` does; return that of the epochs."""
-    tables = [folder / "results" / name for name in ("epochs.csv", "energy.csv")]
-    collect_run(str(folder / "measured"), RUN, epochs, columns.FLAG_EFFECTS, *map(str, tables))
-    return tables[0]
+def collect(folder: Path, epochs: int = EPOCHS) -> None:
+    """Write the run's tables as `collect_run` does."""
+    tables = [str(folder / "results" / name) for name in ("epochs.csv", "energy.csv")]
+    collect_run(str(folder / "measured"), RUN, epochs, columns.FLAG_EFFECTS, *tables)
 
 
-def losses(folder: Path) -> dict[int, float]:
-    """Return the loss of each finished epoch, as its record says."""
-    runs = RunFolder(str(folder / "measured"), RUN)
-    return {epoch: runs.read(epoch).meta["loss"] for epoch in runs.measured()}
+def prepare(folder: Path) -> dict[str, Any]:
+    """Make the data set and the file of factors; return the factors."""
+    recipe_ = recipe("mnist", "digits", SCALE)
+    factors = columns.with_defaults({**FACTORS, "recipe": recipe_})
+    make_dataset(folder / "data" / folder_name("mnist", "digits", SCALE), recipe_)
+    (folder / "factors.json").write_text(json.dumps(factors), "utf-8")
+    return factors
 
 
 def make(folder: Path) -> None:
@@ -87,21 +70,16 @@ def make(folder: Path) -> None:
     run_command(command, PYTHONPATH=paths, TMPDIR=str(folder / "tmp"), **variables)
 
 
-def prepare(folder: Path) -> dict[str, Any]:
-    """Make the data set and the file of factors; return the factors."""
-    told = factors()
-    name = folder_name(told["dataset"], told["dataset_source"], told["dataset_scale"])
-    make_dataset(folder / "data" / name, told["recipe"])
-    (folder / "factors.json").write_text(json.dumps(told), "utf-8")
-    return told
-
-
 def main(folder: Path) -> None:
     """Make data set, run, receipt and tables."""
+    from epochwatt.board.training.job import run_part
+
     tempfile.tempdir = None  # TMPDIR of the caller: a lock and a history of its own
-    told = prepare(folder)
+    factors = prepare(folder)
     with_power()
-    measure(folder, told)
+    runs, receipt = RunFolder(str(folder / "measured"), RUN), str(folder / "receipt.json")
+    machine = open_machine(machine_settings(folder))
+    run_part(runs, factors, 0, EPOCHS - 1, str(folder / "data"), receipt, machine)
     collect(folder)
 
 

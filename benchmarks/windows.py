@@ -8,7 +8,6 @@ benchmarks/tables/instrument/windows.csv.
 """
 
 import math
-import os
 import sys
 import tempfile
 from collections.abc import Callable
@@ -22,10 +21,11 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import signals
-from benchmarks.bounds import NAMES, wilson
+from benchmarks.bounds import AT_LEAST_95, NAMES, new_seed, wilson
 from benchmarks.power_sensors import NOISE, TAU_S
-from benchmarks.results import REPOSITORY, Budget, Result, Row
+from benchmarks.results import REPOSITORY, Result, Row
 from benchmarks.signals import Numbers, Signal
+from benchmarks.synthetic import make_counter
 from epochwatt import EpochMonitor, Window
 from epochwatt.board.telemetry.nvml import NvmlSource
 from epochwatt.board.telemetry.rapl import RaplSource
@@ -49,16 +49,13 @@ class World:
         self._shown: tuple[int, float] = (-1, 0.0)
 
     def clock(self) -> float:
-        """Return the time, s; to look at it takes some."""
-        self.now_s += 1e-5
+        self.now_s += 1e-5  # to look at it takes some time
         return self.now_s
 
     def rest(self, seconds: float) -> None:
-        """Let time pass."""
         self.now_s += seconds
 
     def energy_j(self, t_s: float) -> float:
-        """Return the energy up to a moment."""
         return float(self.signal.integral(np.array([t_s]))[0])
 
     def mean_w(self, t_s: float, length_s: float) -> float:
@@ -75,20 +72,18 @@ class World:
 
 
 class Ina3221(Source):
-    """The register of an INA3221, read from sysfs."""
+    """The register of an INA3221, read from sysfs; its settings are those of the board's source."""
 
     name, period_s, scope = "sysfs", 0.1, "module"
     columns, total = ("power_module_w",), "power_module_w"
 
-    def __init__(self, world: World, folder: str, cycle_s: float) -> None:
+    def __init__(self, world: World, cycle_s: float) -> None:
         self._world, self._cycle_s = world, cycle_s
 
     def read(self) -> list[float]:
-        """Return what the register holds."""
         return [self._world.held_w(self._cycle_s, self._cycle_s)]
 
     def settings(self) -> dict[str, Any]:
-        """Return what the board's own source says of such a chip."""
         reads = "held" if self._cycle_s > self.period_s / 2 else "mean"
         step_w = dict.fromkeys(self.columns, 0.001)
         return {"sensor": sensor_facts(reads, self._cycle_s, self._cycle_s, step_w)}
@@ -106,66 +101,46 @@ class Jtop(Service):
         self._next_s = world.now_s - world.phase_s - self.period_s
 
     def start(self) -> None:
-        """Keep the newest sample."""
         self.listen()
-        self.arrivals.restart(self._world.now_s - 1.5 * self.period_s)
+        self.arrivals.restart(self._world.now_s - 1.5 * self.period_s)  # the newest sample stays
 
     def listen(self) -> None:
-        """Take the samples until now."""
         while self._next_s <= self._world.now_s:
             t_s = self._next_s + 0.001 * self._world.rng.standard_normal()
             self.arrivals.add(t_s, [self._world.mean_w(t_s, TAU_S)])
             self._next_s += self.period_s
 
     def settings(self) -> dict[str, Any]:
-        """Return what the board's own source says of such a chip."""
         return {"sensor": sensor_facts("mean", TAU_S, TAU_S, dict.fromkeys(self.columns, 0.001))}
 
 
-class Nvml:
-    """Stands for `pynvml`: a card with a counter of energy, or one that averages over a second."""
+def nvml(world: World, has_counter: bool) -> NvmlSource:
+    """Return the source of an H100 with a counter of energy, or of a card that averages over 1 s.
 
-    NVMLError = RuntimeError
-
-    def __init__(self, world: World, has_counter: bool) -> None:
-        self._world, self._has_counter = world, has_counter
-
-    def __getattr__(self, question: str) -> Any:
-        raise AttributeError(question)  # of what is not answered below
-
-    def nvmlShutdown(self) -> None:  # noqa: N802
-        """Do nothing."""
-
-    def nvmlDeviceGetName(self, handle: Any) -> str:  # noqa: N802
-        """Return a card that `nvml` knows."""
-        return "NVIDIA H100" if self._has_counter else "NVIDIA GeForce RTX 3090"
-
-    def nvmlDeviceGetArchitecture(self, handle: Any) -> int:  # noqa: N802
-        """Return Hopper or Ampere."""
-        return 9 if self._has_counter else 7
-
-    def nvmlDeviceGetFieldValues(self, handle: Any, fields: Any) -> Any:  # noqa: N802
-        """Return the power, seen in a quarter of the time, mW."""
-        if not self._has_counter:
-            raise RuntimeError("not supported")
-        milliwatts = int(1e3 * self._world.held_w(0.1, 0.025))
-        return [SimpleNamespace(nvmlReturn=0, value=SimpleNamespace(uiVal=milliwatts))]
-
-    def nvmlDeviceGetPowerUsage(self, handle: Any) -> int:  # noqa: N802
-        """Return the mean power over a second, mW."""
-        return int(1e3 * self._world.held_w(0.1, 1.0))
-
-    def nvmlDeviceGetTotalEnergyConsumption(self, handle: Any) -> int:  # noqa: N802
-        """Return the energy that the sensor has counted until it was renewed, mJ."""
-        if not self._has_counter:
-            raise AttributeError
-        renewed_s = math.floor(self._world.now_s / 0.1) * 0.1
-        return int(1e3 * self._world.energy_j(renewed_s))
-
-
-def nvml(world: World, folder: str, has_counter: bool) -> NvmlSource:
-    """Return the source of a card, which has looked at how often it is renewed."""
-    source = NvmlSource(Nvml(world, has_counter), None)
+    The source has looked at how often it is renewed.
+    """
+    answers: dict[str, Any] = {"NVMLError": RuntimeError, "nvmlShutdown": lambda: None}
+    if has_counter:
+        answers |= {
+            "nvmlDeviceGetName": lambda handle: "NVIDIA H100",
+            "nvmlDeviceGetArchitecture": lambda handle: 9,
+            "nvmlDeviceGetFieldValues": lambda handle, fields: [
+                # power, seen in a quarter of the time, mW
+                SimpleNamespace(
+                    nvmlReturn=0,
+                    value=SimpleNamespace(uiVal=int(1e3 * world.held_w(0.1, 0.025))),
+                )
+            ],
+            # counted until it was renewed, mJ
+            "nvmlDeviceGetTotalEnergyConsumption": lambda handle: int(
+                1e3 * world.energy_j(math.floor(world.now_s / 0.1) * 0.1)
+            ),
+        }
+    else:
+        answers["nvmlDeviceGetName"] = lambda handle: "NVIDIA GeForce RTX 3090"
+        answers["nvmlDeviceGetArchitecture"] = lambda handle: 7
+    answers["nvmlDeviceGetPowerUsage"] = lambda handle: int(1e3 * world.held_w(0.1, 1.0))
+    source = NvmlSource(SimpleNamespace(**answers), None)
     world.now_s -= 1.0
     source.watch(world.clock, world.rest)
     return source
@@ -175,35 +150,29 @@ class Rapl(RaplSource):
     """The counter of a processor, whose file shows what was spent when it is read."""
 
     def __init__(self, world: World, folder: str) -> None:
-        zone = Path(folder, "sys/class/powercap/intel-rapl:0")
-        zone.mkdir(parents=True)
-        (zone / "name").write_text("package-0")
-        (zone / "max_energy_range_uj").write_text("262143328850")
-        self._file, self._world = zone / "energy_uj", world
+        self._file, self._world = make_counter(Path(folder, "sys/class")), world
         self._show()
         super().__init__(folder, world.clock, world.rest)
 
     def _show(self) -> None:
         spent_uj = 1e6 * self._world.energy_j(math.floor(1e3 * self._world.now_s) / 1e3)
-        self._file.write_text(f"{int(spent_uj / RAPL_STEP_UJ) * RAPL_STEP_UJ:020d}\n")
+        self._file.write_text(f"{int(spent_uj / RAPL_STEP_UJ) * RAPL_STEP_UJ:012d}\n")
 
     def start(self) -> None:
-        """Count from zero."""
         self._show()
         super().start()
 
     def read(self) -> list[float]:
-        """Return power and energy."""
         self._show()
         return super().read()
 
 
 SENSORS: dict[str, Callable[[World, str], Source]] = {
-    "INA3221 by sysfs, 54 ms (JetPack 4)": lambda world, folder: Ina3221(world, folder, TAU_S),
-    "INA3221 by sysfs, 3.3 ms (JetPack 5, 6)": lambda world, folder: Ina3221(world, folder, 0.0033),
+    "INA3221 by sysfs, 54 ms (JetPack 4)": lambda world, folder: Ina3221(world, TAU_S),
+    "INA3221 by sysfs, 3.3 ms (JetPack 5, 6)": lambda world, folder: Ina3221(world, 0.0033),
     "jtop, 1 Hz": Jtop,
-    "NVML, counter (H100)": lambda world, folder: nvml(world, folder, True),
-    "NVML, mean over 1 s (RTX 3090)": lambda world, folder: nvml(world, folder, False),
+    "NVML, counter (H100)": lambda world, folder: nvml(world, True),
+    "NVML, mean over 1 s (RTX 3090)": lambda world, folder: nvml(world, False),
     "RAPL": Rapl,
 }
 
@@ -220,7 +189,9 @@ def windows_on(
     found = []
     with (
         tempfile.TemporaryDirectory() as folder,
-        mock.patch("epochwatt.monitor.time", time_of(world)),
+        mock.patch(
+            "epochwatt.monitor.time", SimpleNamespace(perf_counter=world.clock, time=world.clock)
+        ),
     ):
         recorder = Recorder([make(world, folder)], 0, world.clock, world.clock, world.rest)
         watch = EpochMonitor("windows", folder=folder)
@@ -239,11 +210,6 @@ def windows_on(
                 heappush(events, (world.now_s + lengths_s[n], n, True))
         recorder.close()
     return found
-
-
-def time_of(world: World) -> Any:
-    """Return what stands for the module `time`."""
-    return SimpleNamespace(perf_counter=world.clock, time=world.clock)
 
 
 def judged(n: int, seed: int) -> pd.DataFrame:
@@ -268,44 +234,33 @@ def summed_up(found: pd.DataFrame) -> pd.DataFrame:
         holds = bound.error_j.abs() <= bound.bound_j + 1e-9
         low, high = wilson(int(holds.sum()), len(bound)) if len(bound) else (math.nan, math.nan)
         width_pct = 100 * bound.bound_j / bound.truth_j
-        lengths = pd.cut(
-            bound.time_s, [0, 2, 10, np.inf], labels=["below 2 s", "to 10 s", "longer"]
-        )
+        names = ["below 2 s", "to 10 s", "longer"]
+        lengths = pd.cut(bound.time_s, [0, 2, 10, np.inf], labels=names)
         widths = width_pct.groupby(lengths, observed=False).median()
-        rows.append(
-            {
-                "sensor": sensor,
-                "windows": len(part),
-                "no bound, %": 100 * (1 - len(bound) / len(part)),
-                "holds, %": 100 * holds.mean(),
-                "from, %": 100 * low,
-                "to, %": 100 * high,
-                **{f"median bound {name}, %": widths[name] for name in widths.index},
-            }
-        )
+        row = {"sensor": sensor, "windows": len(part)}
+        row |= {"no bound, %": 100 * (1 - len(bound) / len(part)), "holds, %": 100 * holds.mean()}
+        row |= {"from, %": 100 * low, "to, %": 100 * high}
+        rows.append(row | {f"median bound {name}, %": widths[name] for name in names})
     return pd.DataFrame(rows)
 
 
 def run(quick: bool = False) -> Result:
     """Draw and judge all; `quick` only shows that it works."""
-    seed = int.from_bytes(os.urandom(4), "big")
+    seed = new_seed()
     cells = summed_up(judged(N_QUICK if quick else N_WINDOWS, seed))
-    budget = Budget(95.0, 100.0, ">= 95")
-    rows = [
-        Row(f"windows, {sensor} ({void:.0f} % without): bound covers", [holds], "%", 1, budget)
-        for sensor, void, holds in cells[["sensor", "no bound, %", "holds, %"]].itertuples(
-            index=False
-        )
-        if void < 100
-    ]
+    rows = []
+    for sensor, _, void, holds in cells.iloc[:, :4].itertuples(index=False):
+        if void < 100:
+            what = f"windows, {sensor} ({void:.0f} % without): bound covers"
+            rows.append(Row(what, [holds], "%", 1, AT_LEAST_95))
     return Result(rows, {"seed": seed, "cells": cells.to_dict("records")})
 
 
 def main(words: list[str]) -> None:
     """Write the table."""
-    seed = int(words[1]) if len(words) > 1 else int.from_bytes(os.urandom(4), "big")
+    seed = int(words[1]) if len(words) > 1 else new_seed()
     cells = summed_up(judged(int(words[0]) if words else N_WINDOWS, seed))
-    print(f"seed {seed}", cells.to_string(), sep="\n")
+    print(cells.to_string())
     cells.to_csv(TABLE, index=False, float_format="%.1f", lineterminator="\n")
 
 

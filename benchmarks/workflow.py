@@ -5,9 +5,11 @@
   one run, so each starts when the one before has ended: from the end of one to the end of the next
   there is everything that a job costs, also what Snakemake does between the two.
 * `papers`: both papers on simulated boards, the grids, all that is made of them, nothing to do.
+* `command_line`: how long commands take to start, beside a bare Python.
 """
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -27,10 +29,12 @@ from epochwatt.study.yaml_files import read_yaml
 STUDY = "benchmark"
 SELECTED = {"studies": [STUDY]}  # in config.yaml, and in each figure of plotting.yaml
 SHAPES = ((833, 6), (5000, 1))  # of dry runs: runs, epochs of each; a job per epoch
-N_ROUNDS = 3
+N_ROUNDS, N_STARTS = 3, 15
 N_JOBS = 9  # of one epoch; the first follows no other and is left out
 SWEEP = {"dataset_scale": 1, "num_workers": 0, "batch_size": 16}
 SIMULATED = ("--config", "studies=simulated")
+COMMANDS = ("epochwatt --help", "epochwatt plan --help", "epochwatt.twin --help")
+COMMANDS += ("epochwatt.board.training --help",)
 
 
 class Workplace:
@@ -47,38 +51,21 @@ class Workplace:
         self.path = path
         shutil.copytree(REPOSITORY / "config", path / "config")
         (path / "tmp").mkdir()
-        if sweep is not None:
-            self._select(sweep, epochs)
-
-    def _select(self, sweep: dict[str, Any], epochs: int) -> None:
-        study = {
-            "title": "what the workflow itself costs",
-            "backend": "host",
-            "device": "host",
-            "epochs": epochs,
-            "sweep": [{"model": "lenet", **sweep}],
-        }
-        config = REPOSITORY / "config"
-        device, plotting = (
-            read_yaml(config / "devices/host.yaml"),
-            read_yaml(config / "plotting.yaml"),
-        )
-        for medium in device["storage"].values():
+        if sweep is None:
+            return
+        study = {"title": "what the workflow itself costs", "backend": "host", "device": "host"}
+        study |= {"epochs": epochs, "sweep": [{"model": "lenet", **sweep}]}
+        names = ("config", "devices/host", "plotting")
+        content = {name: read_yaml(path / f"config/{name}.yaml") for name in names}
+        content["config"] |= SELECTED
+        for medium in content["devices/host"]["storage"].values():
             medium["root"] = "data"  # of this folder, wherever the user's data sets lie
-        for figure in plotting["figures"].values():
+        for figure in content["plotting"]["figures"].values():
             figure.update(SELECTED)
-        for name, content in {
-            "studies": {STUDY: study},
-            "exclusions": [],
-            "config": read_yaml(config / "config.yaml") | SELECTED,
-            "devices/host": device,
-            "plotting": plotting,
-        }.items():
-            path = self.path / f"config/{name}.yaml"
-            path.write_text(yaml.safe_dump(content), encoding="utf-8")
+        for name, rows in {**content, "studies": {STUDY: study}, "exclusions": []}.items():
+            (path / f"config/{name}.yaml").write_text(yaml.safe_dump(rows), encoding="utf-8")
 
     def settings(self) -> Settings:
-        """Return the validated configuration."""
         return load_settings(root=self.path)
 
     def snakemake(self, *words: str) -> Finished:
@@ -95,89 +82,58 @@ class Workplace:
 
 def dry_run(quick: bool = False) -> Result:
     """Measure dry runs of both shapes in turn; `quick` only shows that it works."""
-    shapes = ((2, 3),) if quick else SHAPES
-    words = ("-n", "--quiet", "rules")
+    found: dict[tuple[int, int], list[Finished]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        workplaces = {}
-        for n_runs, epochs in shapes:
-            path = Path(folder) / f"{n_runs}x{epochs}"
-            path.mkdir()
-            workplaces[n_runs, epochs] = Workplace(path, {"seed": list(range(n_runs))}, epochs)
-            output = workplaces[n_runs, epochs].snakemake(*words).output  # untimed; fills caches
-            counted = re.search(r"^train_epoch\s+(\d+)$", output, re.M)
-            if not counted or int(counted[1]) != n_runs * epochs:
-                found = counted[1] if counted else "no"
-                raise EpochwattError(f"the dry run has {found} epoch jobs, not {n_runs * epochs}")
-        rounds = range(1 if quick else N_ROUNDS)
-        done = [(s, w.snakemake(*words)) for _ in rounds for s, w in workplaces.items()]
-    found = {shape: [each for of, each in done if of == shape] for shape in shapes}
+        for number in range(2 if quick else N_ROUNDS + 1):
+            for n, epochs in ((2, 3),) if quick else SHAPES:
+                path = Path(folder) / f"{n}x{epochs}-{number}"
+                path.mkdir()
+                workplace = Workplace(path, {"seed": list(range(n))}, epochs)
+                done = workplace.snakemake("-n", "--quiet", "rules")
+                counted = re.search(r"^train_epoch\s+(\d+)$", done.output, re.M)
+                if not counted or int(counted[1]) != n * epochs:
+                    raise EpochwattError(f"not {n * epochs} epoch jobs: {done.output}")
+                if number:  # the first fills caches
+                    found.setdefault((n, epochs), []).append(done)
     rows = [
-        Row(
-            f"dry run of {n} runs of {epochs} epoch jobs",
-            [each.wall_s for each in found[n, epochs]],
-            "s",
-            1,
-            at_most(15.0),
-        )
-        for n, epochs in shapes
-    ]
-    return Result(rows, {f"cpu_s_{n}x{e}": [d.cpu_s for d in found[n, e]] for n, e in shapes})
-
-
-def snakemake_times(working_folder: Path) -> dict[str, tuple[float, float]]:
-    """Return start and end (s, Unix) of each train_epoch job by its log, as Snakemake noted them.
-
-    It marks the outputs just before it starts the job, and touches them once the job has ended.
-    """
-    times = {}
-    for path in (working_folder / ".snakemake/metadata").rglob("*"):
-        job = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-        if job.get("rule") == "train_epoch":
-            times[job["log"][0]] = (job["starttime"], job["endtime"])
-    return times
-
-
-def job_costs(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return what each job but the first cost beyond its epoch and its warm-up, in seconds.
-
-    Parameters
-    ----------
-    jobs : in the order in which they ran; `start_s` and `end_s` (Unix), `e2e_s`, `warmup_s`
-
-    Returns
-    -------
-    frame : `cost_s` = `between_s` (from the end of the job before to the start of this one) +
-        `inside_s` (interpreter, imports, records)
-    """
-    between_s = jobs.start_s - jobs.end_s.shift()
-    inside_s = jobs.end_s - jobs.start_s - jobs.e2e_s - jobs.warmup_s
-    costs = {"cost_s": between_s + inside_s, "between_s": between_s, "inside_s": inside_s}
-    return pd.DataFrame(costs).iloc[1:]
+        Row(f"dry run of {n} runs of {epochs} epoch jobs", [d.wall_s for d in done], "s", 1,
+            at_most(15.0))
+        for (n, epochs), done in found.items()
+    ]  # fmt: skip
+    return Result(
+        rows, {f"cpu_s_{n}x{e}": [d.cpu_s for d in done] for (n, e), done in found.items()}
+    )
 
 
 def orchestration(quick: bool = False) -> Result:
     """Train a run of one-epoch jobs; `quick` only shows that it works."""
     n_jobs = 2 if quick else N_JOBS
+    jobs = []
     with tempfile.TemporaryDirectory() as name:
         workplace = Workplace(Path(name), SWEEP, n_jobs)
         (run,) = workplace.settings().table.runs.values()
         workplace.snakemake("--quiet", "all", "--", run.receipts[-1])
-        times = sorted(snakemake_times(workplace.path).values())
-        if len(times) != n_jobs:
-            raise EpochwattError(f"Snakemake noted {len(times)} train_epoch jobs, not {n_jobs}")
+        # Snakemake marks the outputs just before it starts a job, and touches them at its end
+        for path in (workplace.path / ".snakemake/metadata").rglob("*"):
+            job = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+            if job.get("rule") == "train_epoch":
+                jobs.append((job["starttime"], job["endtime"]))
+        if len(jobs) != n_jobs:
+            raise EpochwattError(f"Snakemake noted {len(jobs)} train_epoch jobs, not {n_jobs}")
         records = RunFolder(str(workplace.path / "measured"), run.id)
         metas = [records.read(epoch).meta for epoch in range(n_jobs)]
-    jobs = pd.DataFrame(times, columns=["start_s", "end_s"])
-    jobs[["e2e_s", "warmup_s"]] = [[meta["e2e_s"], meta["warmup_s"]] for meta in metas]
-    costs = job_costs(jobs)
-    words = {
-        "cost_s": "one LeNet epoch job beyond epoch and warm-up",
-        "between_s": "  of it between two jobs",
-        "inside_s": "  of it inside the job",
-    }
-    budgets = {"cost_s": at_most(4.0)}
-    rows = [Row(what, costs[n].tolist(), "s", 2, budgets.get(n)) for n, what in words.items()]
-    return Result(rows, {"jobs": jobs.to_dict("records")})
+    found = pd.DataFrame(sorted(jobs), columns=["start_s", "end_s"])
+    found[["e2e_s", "warmup_s"]] = [[meta["e2e_s"], meta["warmup_s"]] for meta in metas]
+    # from the end of the job before to the start of this one; interpreter, imports, records
+    between_s = (found.start_s - found.end_s.shift()).iloc[1:]
+    inside_s = (found.end_s - found.start_s - found.e2e_s - found.warmup_s).iloc[1:]
+    whole_s = (between_s + inside_s).tolist()
+    rows = [
+        Row("one LeNet epoch job beyond epoch and warm-up", whole_s, "s", 2, at_most(4.0)),
+        Row("  of it between two jobs", between_s.tolist(), "s", 2),
+        Row("  of it inside the job", inside_s.tolist(), "s", 2),
+    ]
+    return Result(rows, {"jobs": found.to_dict("records")})
 
 
 def papers(quick: bool = False) -> Result:
@@ -195,3 +151,30 @@ def papers(quick: bool = False) -> Result:
         Row("again with nothing changed", [again.wall_s], "s", 1, at_most(8.0)),
     ]
     return Result(rows, {"grids_cpu_s": grids.cpu_s, "rest_cpu_s": rest.cpu_s})
+
+
+def command_line(quick: bool = False) -> Result:
+    """Start each command in turn, after a bare Python; `quick` only shows that it works."""
+    commands = {name: ("-m", *name.split()) for name in COMMANDS}
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        variables = {
+            "PYTHONPATH": f"{REPOSITORY / 'src'}{os.pathsep}{folder}",
+            "PYTHONPYCACHEPREFIX": f"{folder}/bytes",
+            "PYTHONDONTWRITEBYTECODE": "",  # empty: byte code is written
+        }
+
+        def start_ms(*words: str) -> float:
+            return 1e3 * run_command([sys.executable, *words], ".", **variables).wall_s
+
+        times: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+        for number in range(2 if quick else N_STARTS + 1):
+            for name, words in commands.items():
+                pair = start_ms("-c", "pass"), start_ms(*words)
+                if number:  # the first writes byte code
+                    times[name].append(pair)
+    for name, pairs in times.items():
+        budget = at_most(100.0) if not rows else None
+        rows.append(Row(name, [ms for _, ms in pairs], "ms", 1, budget))
+        rows.append(Row("  / bare Python", [ms / bare_ms for bare_ms, ms in pairs], "", 2))
+    return Result(rows)

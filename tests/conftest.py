@@ -314,7 +314,7 @@ def measure_mode():
             **changes,
         }
         folder = SweepFolder(str(root), sweep.id)
-        folder.begin(mode)
+        folder.open_attempt(mode)
         folder.finish(mode, meta, minibatch_s)
         return folder
 

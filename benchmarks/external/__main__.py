@@ -14,7 +14,6 @@ from benchmarks.external import (
     Finding,
     Inputs,
     NotHereError,
-    clock_laws,
     energy_curves,
     rooflines,
     scaling,
@@ -28,9 +27,6 @@ from epochwatt.twin.power_modes import load_twin_with_modes
 
 FOLDER = REPOSITORY / "benchmarks/tables/external"
 COLUMNS = ("subject", "unit", "expected", "observed", "verdict", "note")
-LAW_SWEEPS = ("energy-time-fairness-tx2", "ali-a100", "dlbench-caffe", "hkbu-kernels")
-LAW_SWEEPS += ("ellis-operators", "nv-dvfs-kernels")
-POWER_SWEEPS = ("energy-time-fairness-tx2", "ali-a100", "hkbu-kernels", "ellis-operators")
 SCALED = ("translucence-tx1-5000", "translucence-tx2-5000", "opml19-tx2")
 
 Check = Callable[[Inputs], Iterable[Finding]]
@@ -44,10 +40,7 @@ TABLES: dict[str, list[Check]] = {
     "energy": [training_logs.findings],
     "gpu-clock": [energy_curves.law_findings, energy_curves.gpu_clock_findings],
     "power-limit": _each(energy_curves.power_limit_findings, *energy_curves.LIMITS),
-    "clock-law": _each(clock_laws.findings, *LAW_SWEEPS),
-    "power-law": _each(clock_laws.power_findings, *POWER_SWEEPS),
-    "roof": [rooflines.roof_findings],
-    "roof-energy": [rooflines.energy_findings],
+    "roof-energy": [rooflines.findings],
     "scaling": [*_each(scaling.findings, *SCALED), scaling.stock_mode_findings],
 }
 

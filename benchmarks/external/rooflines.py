@@ -1,8 +1,8 @@
-"""Rooflines on boards that others measured: is anything above a roof, and how good are energies?
+"""How good are energies of rooflines on kernels that others measured?
 
-Roofs of Orin Nano and NX come from their micro-kernels, and other kernels of the same modes are
-held against them. Energy costs are fitted to the kernels of two networks on a TX2, ninth by ninth
-left out; beside it what constant power alone, times the kernel's time, would have said.
+Energy costs are fitted to the kernels of two networks on a TX2, ninth by ninth left out; beside it
+what constant power alone, times the kernel's time, would have said. (Whether anything is above a
+roof is a test: tests/unit/roofline/test_public.py.)
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,9 +11,8 @@ import numpy as np
 
 from benchmarks.external import Finding, Inputs, show
 from epochwatt.roofline.fit import fit_energy, fit_relative
-from epochwatt.roofline.fits import fit_tables
 from epochwatt.roofline.model import Numbers
-from epochwatt.roofline.points import Point, read_points
+from epochwatt.roofline.points import Point
 from epochwatt.roofline.public import KERNELS, tx2_points
 from epochwatt.roofline.public import TX2_SWEEP as TX2
 
@@ -23,33 +22,10 @@ BETTER = 0.9  # of the error of constant power: less of it, and the fit says som
 CONVOLUTION = "conv2d"
 
 
-def roof_findings(inputs: Inputs) -> Iterator[Finding]:
-    """Yield, board by board, how many kernels were faster than the roof of their mode."""
-    folder = inputs.root / FOLDER
-    rows = fit_tables([folder / "orin-ceilings.csv.gz"], n_draws=0)
-    fits = {(row.device, row.instance): row.ceilings for row in rows}
-    points = read_points(folder / "orin-points.csv.gz")
-    for device in dict.fromkeys(device for device, _ in fits):
-        shares = [
-            float(fits[device, p.instance].roof_s(p.flops, p.bytes)) / p.time_s
-            for p in points
-            if p.device == device
-        ]
-        above = sum(share > 1 for share in shares)
-        yield Finding(
-            f"{device}: kernels above the roof that micro-kernels of their mode tell",
-            "",
-            f"0 of {len(shares)}",
-            f"{above} of {len(shares)}",
-            not above,
-            f"closest to the roof: {100 * max(shares):.0f} % of it",
-        )
-
-
 Predict = Callable[[Sequence[Point], Sequence[Point]], Numbers]  # learned from, asked for
 
 
-def energy_findings(inputs: Inputs) -> Iterator[Finding]:
+def findings(inputs: Inputs) -> Iterator[Finding]:
     """Yield how far energies of kernels that the fit has not seen are off, in their own modes."""
     points = [
         p for p in tx2_points(inputs.tables(TX2), inputs.root / FOLDER / KERNELS) if p.power_w

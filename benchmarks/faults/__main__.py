@@ -4,12 +4,11 @@ Each fault hits a copy of a small measured run (LeNet on digits) in a folder of 
 and a moment that the seed chooses; then the job is started plainly. Checked each time: no finished
 epoch is lost; no loss, no weight differs from an undisturbed run's; damage is named; no process
 stays behind; no traceback is printed; nothing is left over or made outside the folder. Ctrl-C ends
-it with the table of what was done; `--write` puts that into benchmarks/faults.json.
+it with the table of what was done; `--write` puts that into the table of the documentation.
 """
 
 import argparse
 import importlib
-import json
 import os
 import random
 import shutil
@@ -17,186 +16,59 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 
 from benchmarks import template
-from benchmarks.faults import injections as known
-from benchmarks.faults import invariants, place
-from benchmarks.faults.injections import Injected
-from benchmarks.faults.place import Place, Start
-from benchmarks.results import REPOSITORY, commit
+from benchmarks.faults import invariants
+from benchmarks.faults.injections import Fault, file_faults, process_faults
+from benchmarks.faults.place import Place, adopt_orphans, orphans
+from benchmarks.results import REPOSITORY, write_tables
 
-OUT = REPOSITORY / "benchmarks/faults.json"
-FAILED = (-99, 70)  # it hangs, or ended by an exception that nobody meant
-
-
-class Campaign:
-    """Injects faults into copies of one measured run.
-
-    Parameters
-    ----------
-    folder : empty
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.source = folder, folder / "template"
-        make_template(self.source)
-        self.reference = template.losses(self.source / f"after-{template.EPOCHS}")
-
-    def of_files(self, fault: Callable[..., Injected], rng: random.Random) -> list[str]:
-        """Damage files, then start; return what is wrong."""
-        n_done = rng.choice((template.EPOCHS - 1, template.EPOCHS))
-        here = self._place(n_done)
-        before = here.digests()
-        injected = fault(here, rng)
-        starts = []
-        if n_done == template.EPOCHS and rng.random() < 0.3:
-            starts.append(here.collected())  # results/ was removed, receipts were not
-            starts[-1].wait()
-        return self._recovered(here, injected, before, starts)
-
-    def of_processes(self, fault: known.Running, rng: random.Random) -> list[str]:
-        """Let a fault meet a job under way, then start; return what is wrong."""
-        here = self._place(rng.randrange(template.EPOCHS))
-        before = here.digests()
-        injected, starts = fault(here, rng)
-        before = {**here.digests(), **before}  # what was finished meanwhile is not lost either
-        left = [f"orphan: {told}" for told in place.orphans()]
-        here.run_factors["num_workers"] = 0
-        return left + self._recovered(here, injected, before, starts)
-
-    def _place(self, n_done: int) -> Place:
-        beside = self.folder / "beside"
-        shutil.rmtree(beside, ignore_errors=True)
-        beside.mkdir()
-        return Place(beside / "here", self.source, n_done)
-
-    def _recovered(
-        self, here: Place, injected: Injected, before: dict[int, str], starts: list[Start]
-    ) -> list[str]:
-        """Start plainly until it ends well, once more where something had to be mended first."""
-        wrong = [
-            f"start {n} ended with {start.status}"
-            for n, start in enumerate(starts, 1)
-            if start.status in FAILED
-        ]
-        last = here.start()
-        starts.append(last)
-        if last.wait() and injected.mend is not None:
-            injected.mend()
-            last = here.start()
-            starts.append(last)
-        if last.wait():
-            said = last.text.strip()[-400:]
-            wrong.append(f"the next start ends with {last.status}: {said}")
-        else:
-            if injected.names:
-                wrong += invariants.unnamed(starts, injected.names)
-            wrong += invariants.after_recovery(
-                here, self.source, self.reference, before, set(injected.damaged)
-            )
-            wrong += invariants.silent(here, starts)
-        return wrong + invariants.tracebacks(starts)
+TABLES = REPOSITORY / "benchmarks/tables/instrument"
 
 
 def make_template(folder: Path) -> None:
     """Measure the run epoch by epoch; keep a copy after each."""
-    folder.mkdir(parents=True)
+    folder.mkdir()
     template.prepare(folder)
     for part in (f"measured/{template.RUN}", "tmp"):
         (folder / "after-0" / part).mkdir(parents=True)
     for k in range(1, template.EPOCHS + 1):
-        here = Place(folder / "making", folder, k - 1)
-        start = here.start(collect=False, epochs=k)
+        place = Place(folder / "making", folder, k - 1)
+        start = place.start(epochs=k)
         if start.wait():
             raise RuntimeError(start.text)
         for part in ("measured", "tmp"):
-            shutil.copytree(here.folder / part, folder / f"after-{k}" / part)
-        shutil.copy2(here.folder / "results/receipt.json", folder / f"after-{k}")
-        shutil.rmtree(here.folder)
+            shutil.copytree(place.folder / part, folder / f"after-{k}" / part)
+        shutil.copy2(place.folder / "results/receipt.json", folder / f"after-{k}")
+        shutil.rmtree(place.folder)
 
 
-Inject = Callable[[Campaign, random.Random], list[str]]
-
-
-def known_faults(folder: Path) -> dict[str, tuple[Inject, float]]:
-    """Return all faults by name, and their shares."""
-    of_files, of_processes = Campaign.of_files, Campaign.of_processes
-    files = {
-        n: (lambda c, rng, f=f: of_files(c, f, rng), share) for n, f, share in known.file_faults()
-    }
-    return files | {
-        n: (lambda c, rng, f=f: of_processes(c, f, rng), share)
-        for n, f, share in known.process_faults(folder)
-    }
-
-
-def drawn_injections(names: list[str], shares: list[float], seed: int, count: int) -> pd.DataFrame:
-    """Return which faults are injected, in order: `fault`, and `n` of it before.
-
-    Each comes as often as its share says.
-    """
-    drawn = pd.DataFrame({"fault": random.Random(seed).choices(names, shares, k=count)})
-    return drawn.assign(n=drawn.groupby("fault").cumcount())
-
-
-def run(
-    folder: Path,
-    seed: int,
-    count: int,
-    only: list[str] | None = None,
-    first: int = 0,
-    say: Callable[[str], None] = lambda text: None,
-) -> pd.DataFrame:
-    """Inject faults; return a row for each: `fault`, `is_wrong`, `seconds`.
-
-    Parameters
-    ----------
-    folder : empty
-    seed : of places and moments
-    count : injections in all; with `only` of each that is named
-    only : names of faults; None: all
-    first : number of the first injection of each that is named
-    say : what is done with a line about each failure
-    """
-    place.adopt_orphans()
-    campaign = Campaign(folder)
-    faults = known_faults(folder)
-    if only is None:
-        drawn = drawn_injections([*faults], [share for _, share in faults.values()], seed, count)
+def wrong_with(fault: Fault, folder: Path, rng: random.Random) -> list[str]:
+    """Inject a fault, then start plainly, once more where something had to be mended first."""
+    beside = folder / "beside"
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir()
+    place = Place(beside / "here", folder / "template", rng.choice(fault.done))
+    before = place.digests()
+    injected = fault.inject(place, rng)
+    left = orphans()
+    place.run_factors["num_workers"] = 0
+    if place.starts:
+        before = {**place.digests(), **before}  # what was finished meanwhile is not lost either
+    elif place.n_done == template.EPOCHS and rng.random() < 0.3:
+        place.started(lambda: None, place.collect).wait()  # results/ was removed, receipts were not
+    last = place.start(collect=True)
+    if last.wait() and injected.mend is not None:
+        injected.mend()
+        last = place.start(collect=True)
+    if last.wait():
+        wrong = [f"the next start ends with {last.wait()}: {last.text.strip()[-400:]}"]
     else:
-        numbers = range(first, first + count)
-        drawn = pd.DataFrame([(name, n) for name in only for n in numbers], columns=["fault", "n"])
-    outcomes = []
-    for name, n in drawn.itertuples(index=False):
-        start_s = time.perf_counter()
-        try:
-            wrong = faults[name][0](campaign, random.Random(f"{seed}/{name}/{n}"))
-        except KeyboardInterrupt:
-            print("ended early", flush=True)
-            break
-        except Exception as error:  # noqa: BLE001  a folder that is not as it was before is a failure
-            wrong = [f"the check itself failed: {error!r}"]
-        outcomes.append((name, bool(wrong), time.perf_counter() - start_s))
-        if len(outcomes) % 50 == 0:
-            print(f"{len(outcomes)} injected", flush=True)
-        if wrong:
-            told = "; ".join(wrong)
-            say(f"{name}: {told}\n    --seed {seed} --only '{name}' --first {n} --count 1")
-    return pd.DataFrame(outcomes, columns=["fault", "is_wrong", "seconds"])
-
-
-def table(outcomes: pd.DataFrame) -> list[str]:
-    """Return the lines of the table."""
-    together = pd.concat([outcomes, outcomes.assign(fault="all")]).groupby("fault", sort=False)
-    found = together.agg(
-        injected=("is_wrong", "size"), wrong=("is_wrong", "sum"), s_each=("seconds", "mean")
-    )
-    found.insert(1, "recovered", found.injected - found.wrong)
-    return found.round({"s_each": 2}).reset_index().to_string(index=False).splitlines()
+        wrong = invariants.wrong_after(place, before, injected)
+    return left + wrong + invariants.broken_starts(place)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -204,35 +76,59 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.faults", description=__doc__)
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))
     parser.add_argument("--count", type=int, default=50, help="injections")
-    parser.add_argument(
-        "--only", nargs="+", metavar="NAME", help="`--count` of each of these faults"
-    )
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="`--count` of each of these")
     parser.add_argument("--first", type=int, default=0, help="number of their first injection")
-    parser.add_argument("--write", action="store_true", help=f"write {OUT.name}")
+    parser.add_argument("--write", action="store_true", help="write the table")
     arguments = parser.parse_args(argv)
-    print(f"seed {arguments.seed}", flush=True)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    seed, count = arguments.seed, arguments.count
+    print(f"seed {seed}", flush=True)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
     ready()
-    told: list[str] = []
-
-    def say(text: str) -> None:
-        told.append(text)
-        print(text, flush=True)
-
-    with tempfile.TemporaryDirectory(prefix="ew") as folder:
-        seed, count, only = arguments.seed, arguments.count, arguments.only
-        lines = table(run(Path(folder), seed, count, only, arguments.first, say))
-    print("\n".join(["", *lines]))
+    outcomes = []
+    with tempfile.TemporaryDirectory(prefix="ew") as name:
+        folder = Path(name)
+        make_template(folder / "template")
+        faults = {fault.name: fault for fault in (*file_faults(), *process_faults(folder))}
+        if arguments.only:
+            numbers = range(arguments.first, arguments.first + count)
+            drawn = [(name, n) for name in arguments.only for n in numbers]
+        else:
+            shares = [fault.share for fault in faults.values()]
+            names = random.Random(seed).choices(list(faults), shares, k=count)
+            drawn = [(name, names[:place].count(name)) for place, name in enumerate(names)]
+        for name, n in drawn:
+            start_s = time.perf_counter()
+            try:
+                wrong = wrong_with(faults[name], folder, random.Random(f"{seed}/{name}/{n}"))
+            except KeyboardInterrupt:
+                print("ended early", flush=True)
+                break
+            except Exception as error:  # noqa: BLE001  a folder not as before is a failure
+                wrong = [f"the check itself failed: {error!r}"]
+            outcomes.append((faults[name].row, bool(wrong), time.perf_counter() - start_s))
+            if wrong:
+                again = f"--seed {seed} --only '{name}' --first {n} --count 1"
+                print(f"{name}: {'; '.join(wrong)}\n    {again}", flush=True)
+    found = pd.DataFrame(outcomes, columns=["fault", "is_wrong", "seconds"])
+    table = (
+        pd.concat([found, found.assign(fault="**all**")])
+        .groupby("fault", sort=False)
+        .agg(injected=("is_wrong", "size"), wrong=("is_wrong", "sum"), s_each=("seconds", "mean"))
+        .round({"s_each": 1})
+        .rename(columns={"s_each": "s each"})
+    )
+    table.insert(1, "recovered", table.injected - table.wrong)
+    print(table.to_string())
     if arguments.write:
-        about = {"seed": arguments.seed, "commit": commit(), "table": lines, "wrong": told}
-        OUT.write_text(json.dumps(about, indent=1) + "\n", "utf-8")
-    return 1 if told else 0
+        write_tables(TABLES, {"faults": table.reset_index()})
+    return int(found.is_wrong.any())
 
 
 def ready() -> None:
     """Import what a job imports, once for all of them, and give their samplers made-up power."""
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    adopt_orphans()
     import torch
 
     importlib.import_module("epochwatt.board.training.session")

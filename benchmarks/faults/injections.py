@@ -19,16 +19,26 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+import psutil
+
 from benchmarks import template
-from benchmarks.faults.calls import CODES, LASTING, ONCE, SHORT, Plan, install, sampler_failing
-from benchmarks.faults.place import Place, Start, command_of, descendants
+from benchmarks.faults.calls import (
+    CODES,
+    KILLED,
+    LASTING,
+    ONCE,
+    SHORT,
+    Plan,
+    install,
+    sampler_failing,
+)
+from benchmarks.faults.place import Place, Start, descendants
 from benchmarks.fuzz.mutations import flip, truncate, zero
 from benchmarks.synthetic import sampler_with
-from epochwatt.board.records import files
 from epochwatt.board.telemetry.client import Sampler
 
 Random = random.Random
-OPERATIONS = ("flip", "truncate", "zero", "delete")
+DAMAGE = {"flip": flip, "truncate": truncate, "zero": zero, "delete": None}
 
 
 class Injected(NamedTuple):
@@ -41,17 +51,28 @@ class Injected(NamedTuple):
 
 
 NOTHING = Injected()
+Inject = Callable[[Place, Random], Injected]
+
+
+class Fault(NamedTuple):
+    """A fault, its row of the table, how often it is drawn, and after how many epochs it comes."""
+
+    name: str
+    row: str
+    inject: Inject
+    share: float
+    done: tuple[int, ...]
 
 
 def spoil(path: Path, operation: str, rng: Random) -> bool:
     """Damage a file; say whether it differs now."""
     good = path.read_bytes()
-    path.unlink()
-    if operation == "delete":
+    path.unlink()  # it may be a hard link
+    damage = DAMAGE[operation]
+    if damage is None:
         return True
-    bad = {"flip": flip, "truncate": truncate, "zero": zero}[operation](good, rng)
-    path.write_bytes(bad)
-    return bad != good
+    path.write_bytes(damage(good, rng))
+    return path.read_bytes() != good
 
 
 def of_epoch(pattern: str, operation: str, place: Place, rng: Random) -> Injected:
@@ -81,23 +102,17 @@ def of_checkpoint(operation: str, place: Place, rng: Random) -> Injected:
     """Damage the latest checkpoint: costs weights where another epoch is to come."""
     path = next(place.epoch(place.n_done - 1).glob("checkpoint.*"))
     is_read = place.n_done < template.EPOCHS
-    if not spoil(path, operation, rng) or not is_read:
-        return NOTHING
-    return Injected(names=(path.name, "checkpoint"))
+    names = (path.name, "checkpoint")
+    return Injected(names=names) if spoil(path, operation, rng) and is_read else NOTHING
 
 
 def of_data(name: str, operation: str, place: Place, rng: Random) -> Injected:
     """Damage a file of the data set; whoever has nothing left to train does not read it."""
-    path = place.own(next((place.folder / "data").glob(f"*/{name}")))
+    path = next((place.folder / "data").glob(f"*/{name}"))
     if not spoil(path, operation, rng) or place.n_done == template.EPOCHS:
         return NOTHING
     good = place.source / path.relative_to(place.folder)
-
-    def mend() -> None:
-        path.unlink(missing_ok=True)
-        shutil.copy2(good, path)
-
-    return Injected(names=(path.name, path.parent.name), mend=mend)
+    return Injected(names=(path.name, path.parent.name), mend=lambda: shutil.copy2(good, path))
 
 
 def data_unplugged(place: Place, rng: Random) -> Injected:
@@ -112,17 +127,10 @@ def data_unplugged(place: Place, rng: Random) -> Injected:
     return Injected(names=() if place.n_done == template.EPOCHS else ("data",), mend=mend)
 
 
-def receipt(operation: str, place: Place, rng: Random) -> Injected:
-    """Damage the receipt: it is made again from the records."""
-    path = place.folder / "results/receipt.json"
-    shutil.copy2(place.folder / "receipt.json", path)
-    spoil(path, operation, rng)
-    return NOTHING
-
-
-def history(operation: str, place: Place, rng: Random) -> Injected:
-    """Damage the note of what was measured last."""
-    for path in (place.folder / "tmp").glob("*/last-measurement.json"):
+def of_note(pattern: str, operation: str, place: Place, rng: Random) -> Injected:
+    """Damage a receipt, which is made again, or the note of what was measured last."""
+    shutil.copy2(place.folder / "receipt.json", place.folder / "results")
+    for path in place.folder.glob(pattern):
         spoil(path, operation, rng)
     return NOTHING
 
@@ -158,13 +166,10 @@ def run_deleted(place: Place, rng: Random) -> Injected:
 
 def epoch_of_another(place: Place, rng: Random) -> Injected:
     """Put one epoch's folder in the place of another."""
-    if place.n_done < 2:
-        return NOTHING
-    number = rng.randrange(place.n_done)
-    other = rng.choice([n for n in range(place.n_done) if n != number])
-    shutil.rmtree(place.epoch(number))
-    shutil.copytree(place.epoch(other), place.epoch(number))
+    number, other = rng.sample(range(place.n_done), 2)
     path = place.epoch(number)
+    shutil.rmtree(path)
+    shutil.copytree(place.epoch(other), path)
     # what was written like that is not damaged: a person has to decide
     return Injected(frozenset({number}), (path.name,), lambda: shutil.rmtree(path))
 
@@ -185,24 +190,33 @@ def unreadable(place: Place, rng: Random) -> Injected:
     return Injected(frozenset({number}), (path.name,), mend)
 
 
-def file_faults() -> Iterator[tuple[str, Callable[[Place, Random], Injected], float]]:
-    """Give name, fault and share of each."""
-    files = ("record.json", "minibatches.npy", "samples-*.csv", "telemetry.json", "SHA256SUMS")
-    for operation in OPERATIONS:
-        for pattern in files:
-            name = f"{operation} {pattern}"
-            yield name, functools.partial(of_epoch, pattern, operation), 5
-        yield f"{operation} checkpoint", functools.partial(of_checkpoint, operation), 5
-        yield f"{operation} receipt", functools.partial(receipt, operation), 2
-        yield f"{operation} last-measurement", functools.partial(history, operation), 2
-        for name in ("manifest.json", "train-images-idx3-ubyte", "train-labels-idx1-ubyte"):
-            yield f"{operation} {name}", functools.partial(of_data, name, operation), 2
-    yield "data unplugged", data_unplugged, 3
-    yield "damaged attempt", attempt, 8
-    yield "epoch deleted", epoch_deleted, 6
-    yield "run deleted", run_deleted, 3
-    yield "epoch of another", epoch_of_another, 3
-    yield "unreadable file", unreadable, 5
+def file_faults() -> Iterator[Fault]:
+    """Give the faults that damage files."""
+    done = (template.EPOCHS - 1, template.EPOCHS)
+    digits = ("manifest.json", "train-images-idx3-ubyte", "train-labels-idx1-ubyte")
+    kinds: list[tuple[str, str, Callable[..., Injected], float]] = [
+        *((name, name, functools.partial(of_epoch, name), 5.0) for name in (
+            "record.json", "minibatches.npy", "samples-*.csv", "telemetry.json", "SHA256SUMS")),
+        ("checkpoint", "checkpoint", of_checkpoint, 5),
+        ("receipt", "receipt or note", functools.partial(of_note, "results/receipt.json"), 2),
+        ("last-measurement", "receipt or note",
+         functools.partial(of_note, "tmp/*/last-measurement.json"), 2),
+        *((name, "data set", functools.partial(of_data, name), 2) for name in digits),
+    ]  # fmt: skip
+    for operation in DAMAGE:
+        for name, row, inject, share in kinds:
+            row = f"{row} flipped, cut, zeroed, deleted"
+            inject = functools.partial(inject, operation)
+            yield Fault(f"{operation} {name}", row, inject, share, done)
+    for name, inject, share in (
+        ("data unplugged", data_unplugged, 3),
+        ("damaged attempt", attempt, 8),
+        ("epoch deleted", epoch_deleted, 6),
+        ("run deleted", run_deleted, 3),
+        ("epoch of another", epoch_of_another, 3),
+        ("unreadable file", unreadable, 5),
+    ):
+        yield Fault(name, name, inject, share, done)
 
 
 # -- of a job under way ----------------------------------------------------------------------------
@@ -213,106 +227,92 @@ CALLS = {"trainer": 80, "sampler": 17}  # about, of an epoch, that write its rec
 _MS_REMOUNT = 32
 
 
-def ended(place: Place, prepare: Callable[[], None]) -> Start:
-    """Start the job, prepared in the child, and wait for its end."""
-    start = place.start(prepare, collect=False)
-    start.wait()
-    return start
-
-
 def sampled_by(program: list[str]) -> None:
     """Let each sampler of this process be another program."""
     begin = Sampler.start.func  # type: ignore[attr-defined]
     Sampler.start = functools.partial(begin, program=program)  # type: ignore[method-assign]
 
 
-def _after(start: Start, seconds: float) -> None:
-    deadline_s = time.monotonic() + seconds
-    while time.monotonic() < deadline_s and not start.ended():
-        time.sleep(0.002)
+def under_way(place: Place, rng: Random, longest_s: float = LONGEST_S) -> Start:
+    """Start the job; return it at any moment."""
+    start = place.start()
+    start.join(rng.uniform(0.0, longest_s))
+    return start
 
 
-def signalled(number: int, whom: str, place: Place, rng: Random) -> tuple[Injected, list[Start]]:
+def signalled(number: int, whom: str, place: Place, rng: Random) -> Injected:
     """Send a signal to the trainer, its group, a worker or the sampler at any moment."""
     if whom == "worker":
         place.run_factors["num_workers"] = rng.choice((1, 2))
-    start = place.start(collect=False)
-    _after(start, rng.uniform(0.0, LONGEST_S * (1.5 if whom == "worker" else 1.0)))
-    if whom == "trainer":
-        start.send(number)
-    elif whom == "group":
-        start.send_group(number)
-    else:
-        for pid in descendants(start.pid):
-            is_sampler = "epochwatt.board.telemetry" in command_of(pid)
-            if is_sampler == (whom == "sampler"):
-                with suppress(ProcessLookupError):
-                    os.kill(pid, number)
-                break
+    start = under_way(place, rng, LONGEST_S * (1.5 if whom == "worker" else 1.0))
+    with suppress(ProcessLookupError, psutil.NoSuchProcess):
+        if not start.is_alive():
+            pass
+        elif whom == "trainer":
+            os.kill(start.pid, number)
+        elif whom == "group":
+            os.killpg(start.pid, number)
+        else:
+            for process in descendants(start.pid):
+                is_sampler = "epochwatt.board.telemetry" in " ".join(process.cmdline())
+                if is_sampler == (whom == "sampler"):
+                    process.send_signal(number)
+                    break
     start.wait()
-    return NOTHING, [start]
+    return NOTHING
 
 
-def stopped(place: Place, rng: Random) -> tuple[Injected, list[Start]]:
+def stopped(place: Place, rng: Random) -> Injected:
     """Stop the whole job for a while, then let it go on."""
-    start = place.start(collect=False)
-    _after(start, rng.uniform(0.0, LONGEST_S))
-    pids = [start.pid, *descendants(start.pid)]
-    for number in (signal.SIGSTOP, signal.SIGCONT):
-        for pid in pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
-        time.sleep(rng.uniform(0.05, 0.6) if number == signal.SIGSTOP else 0)
+    start = under_way(place, rng)
+    start.send_all(signal.SIGSTOP)
+    time.sleep(rng.uniform(0.05, 0.6))
+    start.send_all(signal.SIGCONT)
     start.wait()
-    return NOTHING, [start]
+    return NOTHING
 
 
-def power_cut(place: Place, rng: Random) -> tuple[Injected, list[Start]]:
+def power_cut(place: Place, rng: Random) -> Injected:
     """Kill everything, then lose of what was not flushed any part: cut, zeros, nothing at all."""
-    start = place.start(collect=False)
-    _after(start, rng.uniform(0.0, LONGEST_S))
-    start.kill_all()
+    start = under_way(place, rng)
+    start.send_all(signal.SIGKILL)
     start.wait()
     for folder in Path(place.runs.path).glob("*.unfinished"):
         for path in sorted(folder.iterdir()):
             content = path.read_bytes()
-            choice = rng.randrange(5)
-            if choice == 0:
+            whole, cut = content, content[: rng.randrange(len(content) + 1)]
+            left = rng.choice((None, cut, bytes(len(content)), whole, whole))
+            if left is None:
                 path.unlink()
-            elif choice == 1:
-                path.write_bytes(content[: rng.randrange(len(content) + 1)])
-            elif choice == 2:
-                path.write_bytes(bytes(len(content)))
+            else:
+                path.write_bytes(left)
         if rng.random() < 0.2:
             shutil.rmtree(folder)
     shutil.rmtree(place.folder / "tmp")  # what lies in memory is gone
     (place.folder / "tmp").mkdir()
-    return NOTHING, [start]
+    return NOTHING
 
 
-def full_disk(place: Place, rng: Random) -> tuple[Injected, list[Start]]:
+def full_disk(place: Place, rng: Random) -> Injected:
     """Let measured/ lie on a small tmpfs that fills up at some moment; then it grows."""
     measured = place.folder / "measured"
     held = place.folder / "results/held"
     measured.rename(held)
     measured.mkdir()
     used = sum(p.stat().st_size + 4096 for p in held.rglob("*"))
-    size = used + rng.randrange(4096, 900_000)
-    _mount(measured, size, 0)
+    _mount(measured, used + rng.randrange(4096, 900_000), 0)
     try:
         shutil.copytree(held, measured, dirs_exist_ok=True)
-        start = place.start(collect=False)
-        start.wait()
+        place.start().wait()
         _mount(measured, 64 << 20, _MS_REMOUNT)
-        second = place.start()
-        second.wait()
+        place.start(collect=True).wait()
         shutil.rmtree(held)
         shutil.copytree(measured, held)
     finally:
         subprocess.run(["umount", "-l", str(measured)], check=True)
     measured.rmdir()
     held.rename(measured)
-    return NOTHING, [start, second]
+    return NOTHING
 
 
 def _mount(where: Path, size: int, flags: int) -> None:
@@ -334,27 +334,20 @@ def may_mount(folder: Path) -> bool:
     return True
 
 
-def limited(
-    what: int, low: int, high: int, place: Place, rng: Random
-) -> tuple[Injected, list[Start]]:
+def limited(what: int, low: int, high: int, place: Place, rng: Random) -> Injected:
     """Let the job reach a limit: of file sizes, of descriptors, of memory."""
     limit = rng.randrange(low, high)
     if what == resource.RLIMIT_AS:
-        with open("/proc/self/statm", "rb") as handle:
-            limit += int(handle.read().split()[0]) * resource.getpagesize()
-    return NOTHING, [ended(place, lambda: resource.setrlimit(what, (limit, limit)))]
+        limit += psutil.Process().memory_info().vms
+    place.start(lambda: resource.setrlimit(what, (limit, limit))).wait()
+    return NOTHING
 
 
-def failing_call(code: int, place: Place, rng: Random) -> tuple[Injected, list[Start]]:
+def failing_call(how: tuple[str, ...], code: int, place: Place, rng: Random) -> Injected:
     """Let a call fail that writes a record, in the trainer or in the sampler: the nth of them."""
     whose = rng.choice(list(CALLS))
     nth = rng.randrange(1, CALLS[whose] * (template.EPOCHS - place.n_done))
-    plan = Plan(str(place.folder / "screen-calls"), nth, code, rng.choice((ONCE, SHORT, LASTING)))
-    return NOTHING, [started_with(plan, whose, place)]
-
-
-def started_with(plan: Plan, whose: str, place: Place) -> Start:
-    """Start the job, its trainer's or its sampler's calls failing by a plan; wait for its end."""
+    plan = Plan(nth, rng.choice(how), code)
 
     def prepare() -> None:
         if whose == "trainer":
@@ -362,10 +355,11 @@ def started_with(plan: Plan, whose: str, place: Place) -> Start:
         else:
             sampled_by(sampler_failing(plan, template.POWER))
 
-    return ended(place, prepare)
+    place.start(prepare).wait()
+    return NOTHING
 
 
-def read_only(place: Place, rng: Random) -> tuple[Injected, list[Start]]:
+def read_only(place: Place, rng: Random) -> Injected:
     """Let a user who may not write measured/, or the receipt, or tmp start the job."""
     closed = rng.choice(
         (Path(place.runs.path), place.folder / "measured", place.folder / "results")
@@ -375,17 +369,12 @@ def read_only(place: Place, rng: Random) -> tuple[Injected, list[Start]]:
         if inside[:1] != ("data",) and (inside[:1] != ("tmp",) or len(inside) == 1):
             os.chmod(path, 0o777 if path.is_dir() else 0o666)
     os.chmod(closed, 0o555)
-
-    def prepare() -> None:
-        if os.getuid() == 0:
-            os.setuid(NOBODY)
-
-    start = ended(place, prepare)
+    place.start(lambda: os.setuid(NOBODY) if os.getuid() == 0 else None).wait()
     os.chmod(closed, 0o777)
-    return NOTHING, [start]
+    return NOTHING
 
 
-def clock_set(place: Place, rng: Random) -> tuple[Injected, list[Start]]:
+def clock_set(place: Place, rng: Random) -> Injected:
     """Let the wall clock of trainer and sampler jump at any moment, either way."""
     jump_s = rng.choice((-1, 1)) * rng.choice((1.0, 3600.0, 1e8))
     at_s = rng.uniform(0.0, LONGEST_S)
@@ -396,64 +385,50 @@ def clock_set(place: Place, rng: Random) -> tuple[Injected, list[Start]]:
         time.time = lambda: real() + (jump_s if time.monotonic() - since_s > at_s else 0.0)
         sampled_by(sampler_with({**template.POWER, "faults": jumping}))
 
-    return NOTHING, [ended(place, prepare)]
+    place.start(prepare).wait()
+    return NOTHING
 
 
-def two_at_once(place: Place, rng: Random) -> tuple[Injected, list[Start]]:
+def two_at_once(place: Place, rng: Random) -> Injected:
     """Start the same job twice, and kill the first at any moment."""
-    first = place.start(collect=False)
-    _after(first, rng.uniform(0.0, 0.3))
-    second = place.start(collect=False)
-    _after(first, rng.uniform(0.0, LONGEST_S))
+    first = under_way(place, rng, 0.3)
+    second = place.start()
+    first.join(rng.uniform(0.0, LONGEST_S))
     if rng.random() < 0.5:
-        first.send(signal.SIGKILL)
+        first.kill()
     first.wait()
     second.wait()
-    return NOTHING, [first, second]
+    return NOTHING
 
 
-def killed_while_writing(place: Place, rng: Random) -> tuple[Injected, list[Start]]:
-    """Kill the trainer right at one of the calls that bring a record to the disk."""
-    nth = rng.randrange(1, 40)
+def process_faults(folder: Path) -> Iterator[Fault]:
+    """Give the faults of a job under way; `folder` is where a tmpfs is tried."""
+    done = tuple(range(template.EPOCHS))
 
-    def prepare() -> None:
-        left = [nth]
-        real = {name: getattr(os, name) for name in ("fsync", "rename", "unlink", "open")}
+    def fault(name: str, inject: Callable[..., Injected], share: float, row: str = "") -> Fault:
+        return Fault(name, row or name, inject, share, done)
 
-        def call(name: str, *arguments: object, **keys: object) -> object:
-            left[0] -= 1
-            if left[0] == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return real[name](*arguments, **keys)
-
-        for name in real:
-            setattr(files.os, name, functools.partial(call, name))
-
-    return NOTHING, [ended(place, prepare)]
-
-
-Running = Callable[[Place, Random], tuple[Injected, list[Start]]]
-
-
-def process_faults(folder: Path) -> Iterator[tuple[str, Running, float]]:
-    """Give name, fault and share of each; `folder` is where a tmpfs is tried."""
     for whom in ("group", "trainer", "worker", "sampler"):
-        yield f"kill -9 {whom}", functools.partial(signalled, signal.SIGKILL, whom), 10
+        yield fault(f"kill -9 {whom}", functools.partial(signalled, signal.SIGKILL, whom), 10)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         for whom in ("trainer", "group"):
-            yield f"{number.name} {whom}", functools.partial(signalled, number, whom), 6
-    yield "stop and continue", stopped, 10
-    yield "power cut", power_cut, 15
-    yield "kill -9 while writing", killed_while_writing, 15
+            inject = functools.partial(signalled, number, whom)
+            row = "SIGINT, SIGTERM, SIGHUP to trainer or group"
+            yield fault(f"{number.name} {whom}", inject, 6, row)
+    yield fault("stop and continue", stopped, 10)
+    yield fault("power cut", power_cut, 15)
+    yield fault("kill -9 while writing", functools.partial(failing_call, (KILLED,), 0), 15)
     if os.getuid() == 0 and may_mount(folder):
-        yield "full disk", full_disk, 12
+        yield fault("full disk", full_disk, 12)
     sizes = {"file size": (resource.RLIMIT_FSIZE, 1, 300_000)}
     sizes |= {"descriptors": (resource.RLIMIT_NOFILE, 4, 40)}
     sizes |= {"memory": (resource.RLIMIT_AS, 1 << 16, 1 << 26)}
     for name, bounds in sizes.items():
-        yield f"limit of {name}", functools.partial(limited, *bounds), 8
+        yield fault(f"limit of {name}", functools.partial(limited, *bounds), 8)
     for code in CODES:
-        yield f"{errno.errorcode[code]} of a call", functools.partial(failing_call, code), 5
-    yield "read-only folder", read_only, 8
-    yield "clock set", clock_set, 8
-    yield "two at once", two_at_once, 6
+        inject = functools.partial(failing_call, (ONCE, SHORT, LASTING), code)
+        row = "ENOSPC, EIO, EROFS, EDQUOT of a call"
+        yield fault(f"{errno.errorcode[code]} of a call", inject, 5, row)
+    yield fault("read-only folder", read_only, 8)
+    yield fault("clock set", clock_set, 8)
+    yield fault("two at once", two_at_once, 6)

@@ -2,7 +2,7 @@
 
 A reader has a good input to begin with and a function that takes the damaged bytes. It may return
 whatever it likes or raise an EpochwattError that names the file; for a few, the error that their
-docstrings name.
+docstrings name. A name is the row of the table, and what of it after a colon.
 """
 
 import contextlib
@@ -17,14 +17,13 @@ import tempfile
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
 from PIL import Image
 
 from benchmarks import template
-from benchmarks.fuzz import Target, on_file, written_to
 from benchmarks.results import REPOSITORY
 from contrib.import_2023.logs import KINDS, read_folder
 from epochwatt import columns
@@ -73,6 +72,49 @@ from tests.fakeboard import replay
 from tests.fakeboard.board import make_board
 from tests.unit.contrib.scripts_2023 import write_run
 
+Read = Callable[[bytes], Any]
+
+
+class Target(NamedTuple):
+    """A reader and what it is fed with."""
+
+    name: str
+    kind: str  # of damage: benchmarks.fuzz.mutations
+    goods: list[bytes]  # inputs to begin with
+    read: Read
+    place: str = ""  # what an error has to name; empty: its caller adds it
+    allowed: tuple[type[Exception], ...] = ()  # beside EpochwattError, as its docstring says
+    share: float = 10  # of all inputs, relative to the others
+
+
+def written_to(path: Path, then: Callable[[], Any]) -> Read:
+    """Return a reader that puts the bytes into a file, and the good ones back when it has read."""
+    good = path.read_bytes()
+
+    def read(content: bytes) -> Any:
+        path.unlink(missing_ok=True)  # it may be a hard link
+        path.write_bytes(content)
+        try:
+            return then()
+        finally:
+            path.write_bytes(good)
+
+    return read
+
+
+def on_file(
+    path: Path,
+    kind: str,
+    then: Callable[[], Any],
+    name: str = "",
+    place: str | None = None,
+    share: float = 10,
+) -> Target:
+    """Return the target of a file that `then` reads; its errors name the file, or `place`."""
+    where = path.name if place is None else place
+    goods = [path.read_bytes()]
+    return Target(name or path.name, kind, goods, written_to(path, then), where, (), share)
+
 
 def targets(folder: Path) -> list[Target]:
     """Return all targets; `folder` holds a template (benchmarks.template) and takes what they need.
@@ -80,7 +122,17 @@ def targets(folder: Path) -> list[Target]:
     Each works in a folder of its own below it.
     """
     makers = (records, modes, attempts, results, data_sets, configuration, papers)
-    makers += (bundles, logs, others, machines)
+    makers += (
+        bundles,
+        logs,
+        imported,
+        checkpoint,
+        host_files,
+        boards,
+        tegrastats,
+        jtop,
+        clock_files,
+    )
     return [target for make in makers for target in make(folder)]
 
 
@@ -93,10 +145,9 @@ def copy_of(folder: Path, name: str) -> Path:
 
 
 def records(folder: Path) -> Iterator[Target]:
-    """The files of a measured epoch, read as `collect_run` does."""
+    """The files of a measured epoch, read as `collect_run` does; also with new checksums."""
     place = copy_of(folder, "records")
-    epoch = place / "measured" / template.RUN / "epoch-0"
-    whole = place / "whole"
+    epoch, whole = place / "measured" / template.RUN / "epoch-0", place / "whole"
     shutil.copytree(epoch, whole)
 
     def collect(name: str, signed: bool, content: bytes) -> None:
@@ -111,6 +162,7 @@ def records(folder: Path) -> Iterator[Target]:
             checksums.write_sums(str(epoch), durable=False)
         template.collect(place, epochs=1)
 
+    record = (whole / "record.json").read_bytes()
     for name, kind, share in (
         ("record.json", "json", 20),
         ("telemetry.json", "json", 20),
@@ -119,44 +171,15 @@ def records(folder: Path) -> Iterator[Target]:
         ("minibatches.npy", "binary", 10),
         ("SHA256SUMS", "text", 5),
     ):
-        goods = [(whole / name).read_bytes()]
-        read = functools.partial(collect, name, False)
-        yield Target(name, kind, goods, read, epoch.name, (), share / 4)
-        if name == "record.json":
-            goods.append(_of_a_board(goods[0]))
-        if name != "SHA256SUMS":
-            read = functools.partial(collect, name, True)
-            yield Target(f"{name}, signed", kind, goods, read, epoch.name, (), share)
-
-
-def modes(folder: Path) -> Iterator[Target]:
-    """The record of a mode, and the list of a sweep's modes."""
-    place = copy_of(folder, "modes")
-    mode = {"cores": 2, "gpu_mhz": 318.75}
-    sweep = SweepFolder(str(place / "measured"), "sweep-a")
-    epoch = RunFolder(str(place / "measured"), template.RUN).read(0)
-    shutil.copytree(epoch.folder, sweep.begin(mode), dirs_exist_ok=True)
-    of_mode = {"sweep": "sweep-a", "mode": mode, "task": "train", "repeat": 0}
-    sweep.finish(mode, {**epoch.meta, **of_mode}, epoch.minibatch_s)
-    path = Path(sweep.mode_path(mode))
-    words = ("name", "id", "device", "instance", "workload", "factors")
-    facts = SweepFacts(
-        **dict.fromkeys(words, "a"),
-        **{"provenance": "measured", "task": "train", "batch_size": 16, "precision": ""},
-        modes=[],
-    )
-    effects = columns.FLAG_EFFECTS
-    goods = [(path / "mode.json").read_bytes()]
-
-    def read(content: bytes) -> None:
-        (path / "mode.json").write_bytes(content)
-        checksums.write_sums(str(path), durable=False)
-        collect_sweep.mode_row(sweep.verify(mode), facts, effects)
-
-    yield Target("mode.json, signed", "json", goods, read, path.name)
-    grid = place / "modes.json"
-    grid.write_text(json.dumps([mode, {"cores": 4}]), "utf-8")
-    yield on_file(grid, "json", lambda: read_modes(str(grid)))
+        row = "samples-*.csv" if name.startswith("samples") else name
+        for words, signed in (("as it is", False), ("signed", True)):
+            goods = [(whole / name).read_bytes()]
+            if name == "record.json" and signed:
+                goods.append(_of_a_board(record))
+            if name != "SHA256SUMS" or not signed:
+                read = functools.partial(collect, name, signed)
+                part = share if signed else share / 4
+                yield Target(f"{row}: {name} {words}", kind, goods, read, epoch.name, (), part)
 
 
 def _of_a_board(record: bytes) -> bytes:
@@ -165,6 +188,35 @@ def _of_a_board(record: bytes) -> bytes:
     mode = {"requested": {}, "resolved": clocks, "read_back": clocks, "verified": True}
     board = {"power_mode": {**mode, "dvfs": "off"}, "busy_pct": 1.5, "settled": {"steady": True}}
     return json.dumps({**json.loads(record), "board": board}).encode("utf-8")
+
+
+def modes(folder: Path) -> Iterator[Target]:
+    """The record of a mode, and the list of a sweep's modes."""
+    place = copy_of(folder, "modes")
+    mode = {"cores": 2, "gpu_mhz": 318.75}
+    sweep = SweepFolder(str(place / "measured"), "sweep-a")
+    epoch = RunFolder(str(place / "measured"), template.RUN).read(0)
+    shutil.copytree(epoch.folder, sweep.open_attempt(mode), dirs_exist_ok=True)
+    of_mode = {"sweep": "sweep-a", "mode": mode, "task": "train", "repeat": 0}
+    sweep.finish(mode, {**epoch.meta, **of_mode}, epoch.minibatch_s)
+    path = Path(sweep.path_of(mode))
+    words = ("name", "id", "device", "instance", "workload", "factors")
+    facts = SweepFacts(
+        **dict.fromkeys(words, "a"),
+        **{"provenance": "measured", "task": "train", "batch_size": 16, "precision": ""},
+        modes=[],
+    )
+    goods = [(path / "mode.json").read_bytes()]
+
+    def read(content: bytes) -> None:
+        (path / "mode.json").write_bytes(content)
+        checksums.write_sums(str(path), durable=False)
+        collect_sweep.mode_row(sweep.verify(mode), facts, columns.FLAG_EFFECTS)
+
+    yield Target("mode.json", "json", goods, read, path.name)
+    grid = place / "modes.json"
+    grid.write_text(json.dumps([mode, {"cores": 4}]), "utf-8")
+    yield on_file(grid, "json", lambda: read_modes(str(grid)))
 
 
 def attempts(folder: Path) -> Iterator[Target]:
@@ -193,12 +245,11 @@ def results(folder: Path) -> Iterator[Target]:
     run.mkdir(parents=True)
     epochs = Path(shutil.copy2(place / "results/epochs.csv", run))
     yield on_file(epochs, "table", lambda: tables.read_epochs([epochs]), share=5)
-    told = str(place / "results")
-    compared = place / "compared"
-    shutil.copytree(place / "results", compared)
-    other = compared / "runs" / template.RUN / "epochs.csv"
+    told, other = str(place / "results"), str(place / "compared")
+    shutil.copytree(told, other)
+    compared = Path(other, "runs", template.RUN, "epochs.csv")
     yield on_file(
-        other, "table", lambda: compare.compare_lines(told, str(compared), 5.0), "compare", "", 3
+        compared, "table", lambda: compare.compare_lines(told, other, 5.0), "compare", "", 3
     )
     yield on_file(epochs, "table", lambda: read_rows([epochs]), "epochs.csv of claims")
 
@@ -215,53 +266,40 @@ def data_sets(folder: Path) -> Iterator[Target]:
     pixels = np.random.default_rng(0).integers(0, 256, (2, 3, 32, 32), dtype=np.uint8)
     batch = cifar.encode(pixels, [3, 8], ["a.png", "b.png"], "batch 1")
     yield Target("CIFAR batch", "binary", [batch], lambda c: cifar.decode(c, "a-file"), "a-file")
-    rows = [landmarks.Row(f"u{n}", f"{n:016x}", n) for n in range(20)]
-    good = landmarks.encode_map(rows)
+    good = landmarks.encode_map([landmarks.Row(f"u{n}", f"{n:016x}", n) for n in range(20)])
     yield Target("map", "table", [good], lambda c: landmarks.decode_map(c, "a-file"), "a-file")
-    yield _picture(folder)
-
-
-def _picture(folder: Path) -> Target:
-    told = recipe("gld23k", "synthetic", 0.0002)
     tree = folder / "targets/pictures"
-    make_dataset(tree, told)
+    make_dataset(tree, recipe("gld23k", "synthetic", 0.0002))
     reader = JpegTree(str(tree), json.loads((tree / "manifest.json").read_text("utf-8")))
-    path = Path(reader.paths[0])
-    formats = {}
+    path, pictures = Path(reader.paths[0]), []
     with Image.open(path) as image:
-        small = image.resize((40, 30))
-    for name in ("JPEG", "PNG", "BMP", "GIF", "WEBP"):
-        buffer = io.BytesIO()
-        small.save(buffer, name)
-        formats[name] = buffer.getvalue()
-    read = written_to(path, lambda: reader.read(0))
-    return Target("picture", "binary", list(formats.values()), read, path.name, share=10)
+        for name in ("JPEG", "PNG", "BMP", "GIF", "WEBP"):
+            buffer = io.BytesIO()
+            image.resize((40, 30)).save(buffer, name)
+            pictures.append(buffer.getvalue())
+    yield Target("picture", "binary", pictures, written_to(path, lambda: reader.read(0)), path.name)
 
 
 def configuration(folder: Path) -> Iterator[Target]:
     """config/, read as every start of the workflow does; and the twin's tables."""
     place = folder / "targets/config"
     shutil.copytree(REPOSITORY / "config", place / "config")
-    selected = "studies: [host-pipeline]\n"
-    (place / "config/config.yaml").write_text(selected, "utf-8")
-
-    def load() -> None:
-        load_settings(root=place)
-
-    names = {"config": 2, "studies": 2, "workloads": 2, "exclusions": 2, "flags": 1}
-    for name, share in (names | {"plotting": 1, "devices/host": 2}).items():
-        path = place / f"config/{name}.yaml"
-        yield on_file(path, "yaml", load, f"config/{name}.yaml", "config/", share)
+    (place / "config/config.yaml").write_text("studies: [host-pipeline]\n", "utf-8")
+    names = {"config": 2, "studies": 2, "workloads": 2, "exclusions": 2, "flags": 1, "plotting": 1}
+    for name, share in (names | {"devices/host": 2}).items():
+        path, row = place / f"config/{name}.yaml", f"config/*.yaml: {name}"
+        yield on_file(path, "yaml", lambda: load_settings(root=place), row, "config/", share)
     twin = place / "config/twin"
     readers = {"boards": load_boards, "parameters": load_parameters, "samples": load_samples}
     for name, read in readers.items():
         load_twin = functools.partial(read, twin)
-        yield on_file(twin / f"{name}.yaml", "yaml", load_twin, f"twin/{name}.yaml", share=4)
+        yield on_file(
+            twin / f"{name}.yaml", "yaml", load_twin, f"config/twin/*.yaml: {name}", share=4
+        )
     plug = place / "config/idle_plug.csv"
     plug.write_text("device,instance,power_mode,state,power_w\nnx,local,maxn,ii,3.5\n", "utf-8")
     yield on_file(plug, "table", lambda: idle.plug_rows(str(plug)))
-    claims = place / "config/claims.yaml"
-    yield on_file(claims, "yaml", lambda: load_terms(place), share=5)
+    yield on_file(place / "config/claims.yaml", "yaml", lambda: load_terms(place), share=5)
 
 
 class _Ones(EpochTable):
@@ -275,12 +313,9 @@ def papers(folder: Path) -> Iterator[Target]:
     """The papers' numbers and predicates."""
     place = folder / "targets/papers"
     shutil.copytree(REPOSITORY / "config", place / "config")
-    terms = load_terms(place)
+    terms, numbers = load_terms(place), place / "config/published"
     for name in (published.MEASUREMENTS, published.RELATIONS):
-        path = place / "config/published" / name
-        yield on_file(
-            path, "table", lambda: published.load_published(place / "config/published"), share=2
-        )
+        yield on_file(numbers / name, "table", lambda: published.load_published(numbers), share=2)
     path = place / TAKEAWAYS
     yield on_file(path, "table", lambda: load_claims(place), place="takeaways", share=2)
     claims = load_claims(place)
@@ -293,8 +328,7 @@ def papers(folder: Path) -> Iterator[Target]:
 
     goods = [claim.predicate.encode("utf-8") for claim in claims]
     yield Target("predicate", "text", goods, judge, "a-place", share=20)
-    first = claims[0]
-    evaluate([first], EpochTable(), terms)  # the readers above need it whole
+    evaluate(claims[:1], EpochTable(), terms)  # the readers above need it whole
 
 
 def bundles(folder: Path) -> Iterator[Target]:
@@ -303,7 +337,15 @@ def bundles(folder: Path) -> Iterator[Target]:
         **{"schema_version": replay.SCHEMA_VERSION, "board": None, "links": {"sys/b": "sys/a"}},
         **{"nvpmodel": None, "errors": {"sys/c": {"errno": 5, "when": "read"}}},
     }
-    members = {"bundle.json": json.dumps(about).encode(), "files/sys/a": b"1\n"}
+
+    def archive(about: bytes) -> bytes:
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as members:
+            for name, content in {"bundle.json": about, "files/sys/a": b"1\n"}.items():
+                member = tarfile.TarInfo(f"{replay.TOP}/{name}")
+                member.size = len(content)
+                members.addfile(member, io.BytesIO(content))
+        return buffer.getvalue()
 
     def unpack(content: bytes) -> None:
         with tempfile.TemporaryDirectory(dir=folder) as place:
@@ -311,26 +353,12 @@ def bundles(folder: Path) -> Iterator[Target]:
             bundle.write_bytes(content)
             replay.unpack(bundle, Path(place) / "board")
 
-    def with_about(content: bytes) -> None:
-        unpack(_archive({**members, "bundle.json": content}))
-
-    def uncompressed(content: bytes) -> None:
-        unpack(gzip.compress(content, 1))
-
-    good = _archive(members)
-    yield Target("bundle", "binary", [good], unpack, "")
-    yield Target("bundle, unpacked", "binary", [gzip.decompress(good)], uncompressed, "")
-    yield Target("bundle.json", "json", [members["bundle.json"]], with_about, "")
-
-
-def _archive(members: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as archive:
-        for name, content in members.items():
-            about = tarfile.TarInfo(f"{replay.TOP}/{name}")
-            about.size = len(content)
-            archive.addfile(about, io.BytesIO(content))
-    return buffer.getvalue()
+    told = json.dumps(about).encode()
+    good = archive(told)
+    plain = gzip.decompress(good)
+    yield Target("bundles: packed", "binary", [good], unpack)
+    yield Target("bundles: unpacked", "binary", [plain], lambda c: unpack(gzip.compress(c, 1)))
+    yield Target("bundles: bundle.json", "json", [told], lambda c: unpack(archive(c)))
 
 
 def logs(folder: Path) -> Iterator[Target]:
@@ -338,13 +366,13 @@ def logs(folder: Path) -> Iterator[Target]:
     place = folder / "targets/logs"
     write_run(place, epochs=2, n=3)
     for kind in sorted(KINDS):
-        path = place / f"mn_nw4_pf2_{kind}.csv"
+        path, row = place / f"mn_nw4_pf2_{kind}.csv", f"logs of 2023: {kind}"
         if path.exists():
-            yield on_file(path, "table", lambda: read_folder(place), f"log {kind}", "mn_nw4", 5)
+            yield on_file(path, "table", lambda: read_folder(place), row, "mn_nw4", 5)
 
 
-def others(folder: Path) -> Iterator[Target]:
-    """Runs that were imported, and the papers' checkpoint."""
+def imported(folder: Path) -> Iterator[Target]:
+    """Runs that were imported."""
     place = folder / "targets/imported"
     path = place / "measured" / template.RUN / SOURCE
     path.parent.mkdir(parents=True)
@@ -353,46 +381,25 @@ def others(folder: Path) -> Iterator[Target]:
     source |= {"factors": {**told, "imported": "scripts-2023"}, "canonical": json.dumps(told)}
     path.write_text(json.dumps(source), "utf-8")
     yield on_file(path, "json", lambda: [r.parts for r in imported_runs(place).values()])
-    checkpoint = next(copy_of(folder, "checkpoint").glob("measured/*/epoch-2/checkpoint*"))
-    read = written_to(checkpoint, lambda: _load(str(checkpoint)))
-    yield Target("checkpoint", "binary", [checkpoint.read_bytes()], read, share=1)
 
 
-def _load(path: str) -> bool:
-    import torch
+def checkpoint(folder: Path) -> Iterator[Target]:
+    """The checkpoint of an epoch; whatever cannot be read means fresh weights."""
+    path = next(copy_of(folder, "checkpoint").glob("measured/*/epoch-2/checkpoint*"))
 
-    from epochwatt.board.training import checkpoint
-    from epochwatt.board.training.workloads import WORKLOADS, Trainer
+    def load() -> bool:
+        import torch
 
-    torch.set_num_threads(1)  # a child that is forked from OpenMP's threads waits for them for ever
-    return checkpoint.load(path, Trainer(WORKLOADS["lenet"], torch.device("cpu"), 0))
+        from epochwatt.board.training import checkpoint
+        from epochwatt.board.training.workloads import WORKLOADS, Trainer
+
+        return checkpoint.load(str(path), Trainer(WORKLOADS["lenet"], torch.device("cpu"), 0))
+
+    yield on_file(path, "binary", load, "checkpoint", "", share=1)
 
 
-BOARDS = ("agx_xavier", "agx_orin-jp6", "nano")
-TEGRASTATS = (
-    b"11-21-2025 08:49:48 RAM 13983/62780MB (lfb 424x4MB) SWAP 126/31390MB (cached 0MB) CPU "
-    b"[90%@2201,off] EMC_FREQ 1%@2133 GR3D_FREQ 0%@[0,114] NVENC off cpu@48.5C tj@-256C "
-    b"VDD_GPU_SOC 3197mW/3197mW VIN_SYS_5V0 5045mW/5045mW",
-    b"RAM 1766/3964MB (lfb 197x4MB) SWAP 0/2048MB (cached 0MB) IRAM 0/252kB(lfb 252kB) CPU "
-    b"[24%@1224,15%@1224,off] EMC_FREQ 6%@1600 GR3D_FREQ 7%@768 APE 25 PLL@30C POM_5V_IN 2518/2518",
-)
-JTOP = {
-    "power": {
-        "rail": {"VDD_GPU_SOC": {"power": 8000, "online": True}, "VIN_SYS_5V0": {"power": 9000}},
-        "tot": {"power": 17000, "name": "VDD_IN"},
-    },
-    "gpu": {"ga10b": {"status": {"load": 62.5}, "freq": {"cur": 918000}}},
-    "memory": {"RAM": {"tot": 1}, "EMC": {"cur": 2133000, "val": 30}},
-    "fan": {"pwmfan": {"speed": [20.0]}},
-    "temperature": {"CPU": {"temp": 48.5, "online": True}, "CV0": {"temp": -256}},
-}
-JTOP_3 = {
-    "power": [{"cur": 9000, "avg": 1}, {"GPU": {"cur": 8000}, "SYS5V": {"cur": 1000}}],
-    "gpu": {"val": 17, "frq": 921600},
-    "emc": {"val": 6, "frq": 1600000},
-    "fan": {"measure": 33.5},
-    "temperature": {"CPU": 31.5, "thermal": 30.0},
-}
+# -- what a machine tells: /proc, /sys, nvpmodel.conf, tegrastats, jtop ---------------------------
+
 PROC = {
     "proc/stat": "cpu  100 0 100 700 50 0 0 0 0 0\ncpu0 1 2 3\n",
     "proc/meminfo": "MemTotal: 4096 kB\nMemAvailable: 1024 kB\n"
@@ -412,27 +419,113 @@ PROC = {
 }
 
 
-def machines(folder: Path) -> Iterator[Target]:
-    """What a machine tells: /proc, /sys, nvpmodel.conf, tegrastats, jtop."""
-    yield from _host(folder / "targets/host")
-    for kind in BOARDS:
-        yield from _board(folder / "targets" / kind, kind)
-    goods = [*TEGRASTATS, *(line[: len(line) // 2] for line in TEGRASTATS)]
+def write_proc(root: Path) -> list[Path]:
+    """Write the files of `PROC` that are not there; return them."""
+    missing = [name for name in PROC if not (root / name).exists()]
+    for name in missing:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(PROC[name], "utf-8")
+    return [root / name for name in missing]
+
+
+def sampled(make: Callable[[], Any]) -> None:
+    """Read a source twice; what it documents is caught by `discover` and by the sampler."""
+    with contextlib.suppress(READ_ERRORS), contextlib.closing(make()) as source:
+        source.start()
+        for _ in range(2):
+            source.values(source.take())
+        source.settings()
+
+
+def host_files(folder: Path) -> Iterator[Target]:
+    """/proc and /sys of a host."""
+    root = folder / "targets/host"
+    paths = write_proc(root)
+    settings = {"backend": "host", "root": str(root), "kind": "", "unit": "", "storage": {}}
+    machine, plain = Machine(settings), host._read
+
+    def read() -> None:
+        machine.events()
+        machine.busy_pct(0.0)
+        storage.media(str(root))
+        storage.medium_of("/mnt/a b/c", str(root))
+        sampled(lambda: HostSource(str(root), 100, str(root)))
+        sampled(lambda: RaplSource(str(root), sleep=lambda s: None))
+        with mock.patch.object(host, "_read", lambda path: plain(str(root) + path)):
+            host.describe()
+            host.boot_id()
+
+    for path in paths:
+        name = f"/proc and /sys of a host: {path.relative_to(root)}"
+        yield on_file(path, "text", read, name, "", 3)
+
+
+def boards(folder: Path) -> Iterator[Target]:
+    """All files that are read of three boards, but for the programs."""
+    for kind in ("agx_xavier", "agx_orin-jp6", "nano"):
+        root = folder / "targets" / kind
+        make_board(root, kind)
+        write_proc(root)
+        read = functools.partial(_read_board, str(root))
+        for path in sorted(
+            p for place in ("sys", "proc", "etc") for p in (root / place).rglob("*")
+        ):
+            if path.is_file() and not path.is_symlink():
+                name = f"files of three boards: {kind} {path.relative_to(root)}"
+                yield on_file(path, "text", read, name, "", 0.3)
+
+
+def _read_board(root: str) -> None:
+    board = JetsonBoard({"backend": "fake", "root": root, "kind": "", "unit": "", "storage": {}})
+    board.describe()
+    board.events()
+    identity = identify(root)
+    clocks.summary(board_files.read_clocks(root))
+    alarms.throttling(root)
+    alarms.over_current(root)
+    sampled(lambda: BoardSource(root))
+    sampled(lambda: Ina3221Source(root, identity.kind if identity else ""))
+
+
+def tegrastats(folder: Path) -> Iterator[Target]:
+    """Lines of boards of others, whole and half."""
+    lines = [path.read_bytes() for path in (REPOSITORY / "tests/data/tegrastats").glob("*.txt")]
+    goods = lines + [line[: len(line) // 2] for line in lines]
 
     def read(content: bytes) -> None:
         parse_line(content.decode("utf-8", "replace"))
 
     yield Target("tegrastats line", "text", goods, read, share=20)
-    for name, told in (("jtop 4", JTOP), ("jtop 3", JTOP_3)):
-        good = json.dumps(told).encode("utf-8")
-        yield Target(name, "json", [good], _jtop(told), "", READ_ERRORS)
-    yield from _clocks(folder / "targets/clocks")
 
 
-def _jtop(good: dict[str, Any]) -> Callable[[bytes], Any]:
-    """Return a reader of what jtop's client shows; what no client could show is left out."""
+JTOP = (
+    {  # 4
+        "power": {
+            "rail": {
+                "VDD_GPU_SOC": {"power": 8000, "online": True},
+                "VIN_SYS_5V0": {"power": 9000},
+            },
+            "tot": {"power": 17000, "name": "VDD_IN"},
+        },
+        "gpu": {"ga10b": {"status": {"load": 62.5}, "freq": {"cur": 918000}}},
+        "memory": {"RAM": {"tot": 1}, "EMC": {"cur": 2133000, "val": 30}},
+        "fan": {"pwmfan": {"speed": [20.0]}},
+        "temperature": {"CPU": {"temp": 48.5, "online": True}, "CV0": {"temp": -256}},
+    },
+    {  # 3
+        "power": [{"cur": 9000, "avg": 1}, {"GPU": {"cur": 8000}, "SYS5V": {"cur": 1000}}],
+        "gpu": {"val": 17, "frq": 921600},
+        "emc": {"val": 6, "frq": 1600000},
+        "fan": {"measure": 33.5},
+        "temperature": {"CPU": 31.5, "thermal": 30.0},
+    },
+)
 
-    def read(content: bytes) -> Any:
+
+def jtop(folder: Path) -> Iterator[Target]:
+    """What jtop's client shows; what no client could show is left out."""
+
+    def read(good: dict[str, Any], content: bytes) -> Any:
         try:
             told = json.loads(content)
         except (ValueError, RecursionError):
@@ -440,84 +533,21 @@ def _jtop(good: dict[str, Any]) -> Callable[[bytes], Any]:
         shown = {key: told.get(key) if isinstance(told, dict) else None for key in good}
         if isinstance(shown["power"], list):
             shown["power"] = tuple(shown["power"])
-        if isinstance(good["power"], list):
+        if good is JTOP[1]:
             fan = shown["fan"]
             shown["fan"] = types.SimpleNamespace(**fan) if isinstance(fan, dict) else None
         return jtop_source.reading(types.SimpleNamespace(**shown), "agx_xavier")
 
-    return read
+    for good in JTOP:
+        content = json.dumps(good).encode("utf-8")
+        name = f"jtop's answers: version {4 if good is JTOP[0] else 3}"
+        yield Target(name, "json", [content], functools.partial(read, good), "", READ_ERRORS)
 
 
-def _write(root: Path, texts: dict[str, str]) -> list[Path]:
-    for name, text in texts.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
-    return [root / name for name in texts]
-
-
-def _host(root: Path) -> Iterator[Target]:
-    paths = _write(root, PROC)
-    settings = {"backend": "host", "root": str(root), "kind": "", "unit": "", "storage": {}}
-    machine = Machine(settings)
-
-    def read() -> None:
-        machine.events()
-        machine.busy_pct(0.0)
-        storage.media(str(root))
-        storage.medium_of("/mnt/a b/c", str(root))
-        _sampled(lambda: HostSource(str(root), 100, str(root)))
-        _sampled(lambda: RaplSource(str(root), sleep=lambda s: None))
-        plain = host._read
-        with mock.patch.object(host, "_read", lambda path: plain(str(root) + path)):
-            host.describe()
-            host.boot_id()
-
-    for path in paths:
-        yield on_file(path, "text", read, str(path.relative_to(root)), "", 3)
-
-
-def _sampled(make: Callable[[], Any]) -> None:
-    """Read a source twice; what it documents is caught by `discover` and by the sampler."""
-    source = None
-    try:
-        source = make()
-        source.start()
-        for _ in range(2):
-            source.values(source.take())
-        source.settings()
-    except READ_ERRORS:
-        pass
-    finally:
-        if source is not None:
-            source.close()
-
-
-def _board(root: Path, kind: str) -> Iterator[Target]:
-    make_board(root, kind)
-    _write(root, {n: t for n, t in PROC.items() if not (root / n).exists()})
-    settings = {"backend": "fake", "root": str(root), "kind": "", "unit": "", "storage": {}}
-
-    def read() -> None:
-        board = JetsonBoard(settings)
-        board.describe()
-        board.events()
-        identity = identify(str(root))
-        clocks.summary(board_files.read_clocks(str(root)))
-        alarms.throttling(str(root))
-        alarms.over_current(str(root))
-        _sampled(lambda: BoardSource(str(root)))
-        _sampled(lambda: Ina3221Source(str(root), identity.kind if identity else ""))
-
-    # files that are read, but for the programs
-    for path in sorted(p for place in ("sys", "proc", "etc") for p in (root / place).rglob("*")):
-        if path.is_file() and not path.is_symlink():
-            yield on_file(path, "text", read, f"{kind}: {path.relative_to(root)}", "", 0.3)
-
-
-def _clocks(root: Path) -> Iterator[Target]:
+def clock_files(folder: Path) -> Iterator[Target]:
+    """nvpmodel.conf, and what the root helper notes."""
+    root = folder / "targets/clocks"
     make_board(root, "agx_xavier")
-    path = root / "etc/nvpmodel.conf"
     steps = {"cpu_mhz": [100.0, 200.0], "gpu_mhz": [], "emc_mhz": [300.0]}
 
     def read() -> None:
@@ -526,17 +556,16 @@ def _clocks(root: Path) -> Iterator[Target]:
             clocks.limits(mode, steps)
         board_files.custom_conf(conf, 0, 0, 0, 0, board_files.tables(str(root)))
 
-    target = on_file(path, "text", read, "nvpmodel.conf", "")
+    target = on_file(root / "etc/nvpmodel.conf", "text", read, "nvpmodel.conf", "")
     yield target._replace(allowed=(ValueError,))  # its docstring; the callers say where
     state = {"boot_id": "a", "mode": 1, "pinned": False, "fan_is_max": False, "fan": {}}
-    good = json.dumps({**state, "fan_service": False}).encode("utf-8")
-    helper = root / "state"
-    helper.mkdir()
+    path = root / "state" / root_helper.STATE
+    path.parent.mkdir()
+    path.write_text(json.dumps({**state, "fan_service": False}), "utf-8")
 
-    def restore(content: bytes) -> None:
-        (helper / root_helper.STATE).write_bytes(content)
-        with contextlib.chdir(helper):
+    def restore() -> None:
+        with contextlib.chdir(path.parent):
             root_helper.stored()
 
-    errors = (root_helper.HelperError,)
-    yield Target("root helper's state", "json", [good], restore, "", errors)
+    target = on_file(path, "json", restore, "root helper's state", "")
+    yield target._replace(allowed=(root_helper.HelperError,))

@@ -20,7 +20,7 @@ def main() -> int:
         return _run(sys.argv[2:])
     print(
         f"error: all commands but `epochwatt run` need {missing}, which is not installed here\n"
-        '  do: pip install "epochwatt[workflow]" (Python 3.11 or newer; about 500 MB)',
+        '  do: pip install "epochwatt[workflow]" (Python 3.11 or newer; about 700 MB)',
         file=sys.stderr,
     )
     return 1

@@ -155,6 +155,8 @@ IDLE_COLUMNS = (
     *_of("idle"),
 )
 
+POWER_SCOPES = ("board", "module", "socket", "gpu", "cpu_package")  # the widest first
+
 # results/sweeps/{sweep}.csv and the tables that others measured: one row per mode and repeat.
 PROVENANCES = ("measured", "public", "simulated", "fake")
 TASKS = ("train", "infer")

@@ -66,5 +66,5 @@ def outlook(settings: Settings, sweeps: SweepTable) -> Outlook:
             for (first, last), chunk_s in zip(sweep.chunks, seconds, strict=True):
                 result.jobs_s[key, str(first), str(last)] = chunk_s + plan.JOB_S if chunk_s else 0.0
             modes = SweepFolder(MEASURED, sweep.id)
-            result.modes += [modes.mode_path(mode) for mode in sweep.settings]
+            result.modes += [modes.path_of(mode) for mode in sweep.settings]
     return result

@@ -229,7 +229,9 @@ class RunScreen:
         elif self._n_done < n_jobs:
             self.say(f"stopped after {took}; {kept}\n{again}")
         else:
-            self.say(f"done: {n_jobs} jobs in {took}")
+            makes_page = any(rule.endswith("show_index") for rule in self._jobs)
+            page = "; open results/index.html" if makes_page else ""
+            self.say(f"done: {n_jobs} jobs in {took}{page}")
 
 
 class Bar(Progress):

@@ -1,7 +1,4 @@
-"""Rules that choose power modes, fit and score models, and tabulate what a paper prints beside.
-
-On a linear world: four modes are enough to know it, so every count of the paper is at its best.
-"""
+"""Rules that choose power modes, fit and score models, and tabulate what a paper prints beside."""
 
 import json
 import shutil

@@ -1,9 +1,4 @@
-"""Tables that a stranger may have: valid by the project's own schemas, and like none of ours.
-
-Hypothesis draws a `Shape`: how many rows, how numbers spread, what is flagged, what is empty, how
-things are called. The cells follow from it and from its seed, column by column, as `columns.py` and
-the dataclasses of the readers type them.
-"""
+"""Tables that a stranger may have: valid by the project's own schemas, and like none of ours."""
 
 import csv
 import random
@@ -254,10 +249,7 @@ def _write_record(cells, folder, row):
 
 
 def rows_of(kind, cells, n_rows, **given):
-    """Return `n_rows` rows of a dataclass of a table, each attribute as it is typed.
-
-    `given`: attribute -> value, or function of the row so far, where the types do not say all.
-    """
+    """Return `n_rows` rows of a dataclass of a table, each attribute as it is typed."""
     hints = typing.get_type_hints(kind)
     rows = []
     for _ in range(n_rows):
@@ -303,10 +295,7 @@ UNITS += ("minutes", "_flops", "value", "low", "high")
 
 
 def named_rows(names, cells, n_rows, needed=(), **choices):
-    """Return `n_rows` rows of a table whose columns have names alone: the unit ends a number's.
-
-    No cell of a `needed` column is empty; `choices`: column -> what its cells may be.
-    """
+    """Return `n_rows` rows of a table whose columns have names alone: the unit ends a number's."""
 
     def cell(name):
         if name in choices:

@@ -184,11 +184,7 @@ def in_child():
 
 @pytest.fixture
 def as_stranger(in_child):
-    """Return a function that calls another inside a folder, as a user who owns nothing there.
-
-    Paths have to be relative to that folder: the folders above it are closed to strangers. Where
-    the tests do not run as root the user stays the same, so only modes can keep them out.
-    """
+    """Return a function that calls another inside a folder, as a user who owns nothing there."""
 
     def call(where, function, *arguments):
         def change_user_and_call():

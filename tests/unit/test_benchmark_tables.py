@@ -2,18 +2,13 @@
 
 import csv
 
-import pytest
-
 from benchmarks import tables
 from benchmarks.measured import SUMMARY, summary
 from benchmarks.results import REPOSITORY
-from epochwatt.counting.count_workload import write_workload
 from epochwatt.figures.frames import read_texts
 from epochwatt.prediction.evaluation.score_sweeps import judged_methods
 from epochwatt.prediction.evaluation.sweep_scores import TITLES
 from epochwatt.roofline.tuning import write_tuning
-from epochwatt.sweeps.table import SweepTable, sweep_names
-from epochwatt.twin.sweep import write_simulated_sweep
 
 FOLDER = tables.FOLDER
 
@@ -51,17 +46,3 @@ def test_committed_modes_that_save_are_those_of_the_boards_of_others(tmp_path):
     boards = sorted(folder.glob("translucence-*.csv.gz"))
     sweeps = [folder / "energy-time-fairness-tx2.csv.gz", *boards]
     assert_tuning(sweeps, "public", tmp_path)
-
-
-@pytest.mark.thorough
-def test_committed_modes_that_save_are_those_of_the_simulated_board(tmp_path):
-    """Of all of Pagoda's sweeps, as the workflow simulates them."""
-    paths = []
-    for name in (name for name in sweep_names(REPOSITORY) if name.startswith("pagoda-")):
-        sweep = SweepTable().named(name, REPOSITORY)
-        factors = sweep.run.factors
-        counts = str(tmp_path / f"{factors['model']}.json")
-        write_workload({"model": factors["model"]}, counts, factors["task"])
-        paths.append(tmp_path / f"{name}.csv")
-        write_simulated_sweep(sweep.facts, REPOSITORY / "config/twin", counts, paths[-1])
-    assert_tuning(paths, "simulated", tmp_path)

@@ -76,7 +76,7 @@ class Shop:
         checkout = FullCheckout(root, workflow=self.template)
         configure_long_runs(checkout, 1, 3)
         self.provide_data(checkout)
-        checkout.make("runs", "tables")
+        checkout.make("runs")
         return checkout
 
     def copy_of(self, checkout: FullCheckout) -> FullCheckout:

@@ -27,6 +27,9 @@ from epochwatt.study.settings import load_settings
 PATIENCE_S = 400.0  # before a test gives up waiting; nothing here takes a tenth of it
 TINY = 0.5  # dataset_scale of an epoch of a tenth of a second
 LONG = 5  # dataset_scale of an epoch of more than a second: long enough to be stopped inside
+# rules that make tables and pages of measured runs
+TABLES = ["advise_runs", "check_claims", "collect_study", "compare_printed", "split_energy"]
+PAGES = ["show_index", "summarise"]
 
 
 class Outcome(NamedTuple):

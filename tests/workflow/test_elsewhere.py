@@ -16,7 +16,7 @@ from full_checkout import FullCheckout, Outcome
 
 from epochwatt import __version__
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.thorough]  # `make dist` runs them, too
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FIGURE = "results/figures/twin/fig02a.svg"
@@ -128,7 +128,6 @@ def test_a_wheel_lays_out_a_folder_and_its_workflow_runs_there(laid_out, install
     assert laid_out.epochwatt("plan").status == 0
 
 
-@pytest.mark.thorough
 def test_jobs_in_a_deployed_environment_use_the_package_that_runs_the_workflow(
     laid_out, installed, tmp_path
 ):
@@ -187,13 +186,11 @@ def deployed(tmp_path, installed, remote):
     return checkout
 
 
-@pytest.mark.thorough
 def test_a_module_of_a_repository_draws_with_the_package_of_the_wheel(deployed):
     """The repository is fetched by git, as from GitHub."""
     deployed.draw()
 
 
-@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_small_configuration_runs(fresh):
     """`.test/` holds what Snakemake's catalogue and whoever changes a rule try: about a minute."""
@@ -207,7 +204,6 @@ def test_the_small_configuration_runs(fresh):
         assert (fresh.root / ".test/results" / path).is_file()
 
 
-@pytest.mark.thorough
 def test_without_the_package_it_says_what_to_do(deployed):
     """It is installed here, so it is hidden."""
     (deployed.root / "blocked").mkdir()

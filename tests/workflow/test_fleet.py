@@ -22,7 +22,6 @@ thorough = pytest.mark.thorough
 
 KIND_OF = {"orin": "agx_orin", "agx": "agx_xavier", "nano": "nano"}  # device file -> kind
 AGX, NANO = node_of("agx_xavier", "d1"), node_of("nano", "d1")
-NANOS = tuple(node_of("nano", f"d{n}") for n in range(1, 6))
 
 
 def threads_of_torch() -> int:
@@ -170,68 +169,3 @@ def test_a_board_that_dies_goes_on_in_the_epoch_where_it_was(shop):
     assert ["resumed" in row["flags"].split() for row in fleet.rows(dies.id)] == [False, True]
     assert not any("resumed" in row["flags"].split() for row in fleet.rows(lives.id))
     assert losses(fleet) == losses(measured_without_slurm(shop, fleet))
-
-
-@thorough
-def test_a_controller_that_is_started_again_loses_no_job(shop):
-    fleet = shop.fleet((NANO,))
-    fleet.study(epochs=1, sweep=[on(NANO, dataset_scale=LONG, seed=[0, 1])])
-    shop.provide_data(fleet)
-    first, waits = fleet.runs()
-    with fleet.cluster() as cluster, fleet.started("runs") as workflow:
-        workflow.wait_until(lambda: fleet.is_measuring(first.id, 0))
-        cluster.kill_daemon("slurmctld")
-        cluster.start_controller()
-        outcome = workflow.end()
-    assert outcome.status == 0, outcome.text
-    rows = [fleet.rows(run.id)[0] for run in (first, waits)]
-    assert [row["valid"] for row in rows] == ["True", "True"]
-    assert not any("resumed" in row["flags"].split() for row in rows)
-
-
-def measure_while_one_gpu_slows(
-    checkout: FullCheckout, slows: FakeBoard, run: Run, *targets: str
-) -> Outcome:
-    """Measure; while the second epoch of a run is under way, its GPU leaves the clock it is set."""
-    with checkout.started(*targets) as workflow:
-        workflow.wait_until(lambda: checkout.is_measuring(run.id, 1))
-        slows.set_fault("gpu_held", 0.5)
-        return workflow.end()
-
-
-@thorough
-def test_a_board_that_lies_about_its_clocks_is_found_out_and_harms_no_other(shop):
-    """One GPU never follows what is set, another stops following it in the second epoch."""
-    liar, slows, good = nodes = NANOS[:3]
-    fleet = shop.fleet(nodes)
-    fleet.study(epochs=2, sweep=[on(node, dataset_scale=LONG) for node in nodes])
-    shop.provide_data(fleet)
-    refused, flagged, unharmed = fleet.runs()
-    with fleet.cluster():
-        fleet.boards[liar.name].set_fault("gpu_held", 0.5)
-        outcome = measure_while_one_gpu_slows(fleet, fleet.boards[slows.name], flagged, "runs")
-    assert outcome.status != 0
-    assert "the board did not take the power mode; nothing was measured" in outcome.text
-    assert not fleet.is_measured(refused.id, 0)
-    assert validity(fleet, flagged) == [("True", False), ("False", True)]
-    assert validity(fleet, unharmed) == [("True", False), ("True", False)]
-    assert fleet.measured_by(unharmed.id) == (good.name, fleet.serial(good))
-
-    alone, boards = without_slurm(shop, fleet)
-    with boards["nano"].live() as board:
-        alone.make(unharmed.epochs_csv)
-        measure_while_one_gpu_slows(alone, board, flagged, flagged.epochs_csv)
-        outcome = alone.snakemake(refused.epochs_csv)
-    assert "the board did not take the power mode; nothing was measured" in outcome.text
-    assert not alone.is_measured(refused.id, 0)
-    for run in (flagged, unharmed):
-        assert validity(alone, run) == validity(fleet, run)
-        assert alone.losses(run) == fleet.losses(run)
-
-
-def validity(checkout: FullCheckout, run: Run) -> list[tuple[str, bool]]:
-    """Return of each epoch whether it is valid, and whether a clock was below what was set."""
-    return [
-        (row["valid"], "clock_below_request" in row["flags"].split())
-        for row in checkout.rows(run.id)
-    ]

@@ -5,16 +5,11 @@ And one epoch a job or three: the same training, and the same measurement.
 
 import os
 import signal
-from itertools import product
 
-import numpy as np
 import pytest
 from full_checkout import FullCheckout, configure_long_runs, wait_for
 
 pytestmark = pytest.mark.workflow
-
-TABLES = ("results/tables/epochs.csv", "results/tables/runs.csv", "results/figures/host/fig02a.svg")
-MARGIN = 0.50  # of the longer one: two processes of the very same job differ by 30 % here
 
 
 def long_run(shop, epochs_per_job: int) -> FullCheckout:
@@ -46,12 +41,11 @@ def test_a_run_killed_in_epoch_2_goes_on_there(shop, undisturbed):
     wait_for(lambda: not checkout.processes())
     assert checkout.is_measuring(run.id, 2)
     before = checkout.epoch_state(run.id, 0, 1)
-    outcome = checkout.make("runs", "tables", "figures")
+    outcome = checkout.make("runs")
     assert "lockexception" not in outcome.text.lower()
     assert outcome.measuring == [f"train_epoch {run.id} 2 2"]
     assert checkout.epoch_state(run.id, 0, 1) == before
     check_completed(checkout, run, undisturbed)
-    assert all((checkout.root / path).exists() for path in TABLES)
 
 
 @pytest.mark.thorough
@@ -128,29 +122,3 @@ def test_training_is_identical_to_the_last_bit_in_the_processes_asked_for(undist
     assert len(set(undisturbed.losses(one))) == 3
     cold = [[row["cold_process"] for row in undisturbed.rows(run.id)] for run in (one, three)]
     assert cold == [["True"] * 3, ["True", "False", "False"]]
-
-
-def differences(*checkouts) -> dict[str, float]:
-    """Return how far apart the two runs are, as a share of the longer one.
-
-    Compared are E2E, and wait and compute of the median mini-batch, each of the best of epochs 1+:
-    whatever else goes on on the machine can only add.
-    """
-    least = []
-    for run in runs_of(checkouts[0]):
-        found = []
-        for checkout, epoch in product(checkouts, range(1, run.epochs)):
-            wait_s, _, compute_s = np.median(checkout.minibatch_s(run.id, epoch), axis=0)
-            found.append((checkout.record(run.id, epoch)["e2e_s"], wait_s, compute_s))
-        least.append(np.min(found, axis=0))
-    apart = np.abs(np.subtract(*least)) / np.max(least, axis=0)
-    return dict(zip(("e2e", "wait", "compute"), apart, strict=True))
-
-
-@pytest.mark.alone
-def test_times_agree_within_the_margin(shop, undisturbed):
-    """On a machine that somebody else keeps busy all is measured once more before it counts."""
-    found = differences(undisturbed)
-    if max(found.values()) > MARGIN:
-        found = differences(undisturbed, shop.undisturbed())
-    assert found == {key: pytest.approx(0, abs=MARGIN) for key in found}

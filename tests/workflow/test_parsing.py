@@ -57,6 +57,13 @@ def test_a_mistake_in_the_configuration_is_readable_lines(
     assert [line.strip() for line in plan.text.splitlines()][:2] == [f"error: {problem}", told]
 
 
+def test_a_slip_in_config_yaml_is_told_with_its_line(fresh):
+    (fresh.root / "config/config.yaml").write_text("studies: auto\nsweeps: []:\n")
+    outcome = fresh.snakemake()
+    assert outcome.status != 0
+    assert "config/config.yaml, line 2: not valid YAML" in outcome.text
+
+
 @pytest.mark.parametrize(
     "profile",
     [pytest.param(p, marks=[] if p == "host" else pytest.mark.thorough) for p in PROFILES],

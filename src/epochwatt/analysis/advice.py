@@ -240,8 +240,9 @@ def _standing(siblings: Sequence[_Sibling]) -> str:
     if all(sibling.ratio is None for sibling in siblings):
         return "its neighbours cannot be told apart, as one epoch has no spread."
     if all(sibling.low > 1.0 for sibling in siblings):
-        settings = counted(len(siblings), "neighbouring settings")
-        return f"faster than {'the' if len(siblings) == 1 else 'all'} {settings} measured."
+        n = len(siblings)
+        others = "the neighbouring setting" if n == 1 else f"all {n} neighbouring settings"
+        return f"faster than {others} measured."
     return "no neighbouring setting is faster beyond the spread of the epochs."
 
 

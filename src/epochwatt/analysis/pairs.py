@@ -54,7 +54,7 @@ METRICS = {
     "minibatch": Metric("minibatch_s", "mini-batch time (copy, compute)", "minibatch_s"),
     "undisturbed": Metric("undisturbed_s", "mini-batch time, 10th percentile", "undisturbed_s"),
     "e2e": Metric("e2e_s", "E2E time", "e2e_s"),
-    "wait": Metric("wait_s", "wait for the loader", "e2e_s"),
+    "wait": Metric("wait_s", "wait", "e2e_s"),
     "cpu": Metric("cpu_util_pct", "CPU utilisation", "cpu_util_pct"),
     "gpu": Metric("gpu_util_pct", "GPU utilisation", "gpu_util_pct"),
     "memory": Metric("ram_used_mib", "memory in use", "ram_used_mib"),

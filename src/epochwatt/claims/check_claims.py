@@ -98,18 +98,16 @@ def check_claims(
 
     Raises ConfigError, RecordError: a file of config/ is wrong; a record is missing or damaged.
 
-    Parameters
-    ----------
-    epochs : paths of `epochs.csv`
-    idle : path of idle.csv; empty: there are no idle powers
-    backends : that the claims are judged on, also without a run
-    records : run -> folder of its records, of runs whose clocks are asked for
-    power_modes : device -> mode -> settings
-    workloads : paths of the counts of the simulated networks, each named like its network
-    predictions : paths of `predictions.csv`, each in a folder named like its backend with the rest
-    titles : model or device -> name for people
-    path, comparisons, text : where to write
-    root : the checkout
+    `epochs`: paths of `epochs.csv`
+    `idle`: path of idle.csv; empty: there are no idle powers
+    `backends`: that the claims are judged on, also without a run
+    `records`: run -> folder of its records, of runs whose clocks are asked for
+    `power_modes`: device -> mode -> settings
+    `workloads`: paths of the counts of the simulated networks, each named like its network
+    `predictions`: paths of `predictions.csv`, each in a folder named like its backend with the rest
+    `titles`: model or device -> name for people
+    `path`, `comparisons`, `text`: where to write
+    `root`: the checkout
     """
     claims, terms = load_claims(root), load_terms(root)
     rows, idle_rows = with_clocks(read_rows(epochs), records), read_cells(idle) if idle else []

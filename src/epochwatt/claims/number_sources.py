@@ -100,14 +100,12 @@ def of_epoch(metric: str, row: Row) -> float:
 class EpochTable:
     """Epochs of runs of one backend; `inputs` collects the runs that were asked for and found.
 
-    Parameters
-    ----------
-    epochs : rows with `columns.RUN_EPOCH_COLUMNS`; those of `CLOCKS` may follow; inference and
-        other arithmetic than the papers' is left out
-    idle : rows with `columns.IDLE_COLUMNS`
-    predictions : (metric, device, model, power mode) -> value; (best_mode_set, device, "", "") ->
-        the letters of the best modes in order
-    power_modes : device -> mode -> settings (cores, cpu_mhz, gpu_mhz, emc_mhz)
+    `epochs`: rows with `columns.RUN_EPOCH_COLUMNS`; those of `CLOCKS` may follow; inference and
+    other arithmetic than the papers' is left out
+    `idle`: rows with `columns.IDLE_COLUMNS`
+    `predictions`: (metric, device, model, power mode) -> value; (best_mode_set, device, "", "") ->
+    the letters of the best modes in order
+    `power_modes`: device -> mode -> settings (cores, cpu_mhz, gpu_mhz, emc_mhz)
     """
 
     def __init__(

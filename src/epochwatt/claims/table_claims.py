@@ -83,12 +83,10 @@ def check_table_claims(paper: str, tables: Iterable[str], path: str, root: Path 
 
     Raises ConfigError: a claim cannot be computed.
 
-    Parameters
-    ----------
-    paper : its folder in config/published/
-    tables : paths; a missing one, or one without rows, leaves claims that cannot be evaluated
-    path : where to write
-    root : the checkout
+    `paper`: its folder in config/published/
+    `tables`: paths; a missing one, or one without rows, leaves claims that cannot be evaluated
+    `path`: where to write
+    `root`: the checkout
     """
     data = {Path(table).stem: read_rows(table) for table in tables}
     tolerances = load_terms(root).numbers

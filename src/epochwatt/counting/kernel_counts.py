@@ -143,13 +143,11 @@ def generic_kernel_counts(
 
     Every kernel counts as a convolution whose elements are read once and written once.
 
-    Parameters
-    ----------
-    flops : floating-point operations of training on one sample, a multiply-add is two
-    moved_bytes : read and written in training on one sample
-    launches : kernels of one mini-batch, optimiser included
-    parameters : trained weights
-    sample_bytes : one sample as it is copied to the GPU
+    `flops`: floating-point operations of training on one sample, a multiply-add is two
+    `moved_bytes`: read and written in training on one sample
+    `launches`: kernels of one mini-batch, optimiser included
+    `parameters`: trained weights
+    `sample_bytes`: one sample as it is copied to the GPU
 
     Raises ConfigError: a number that cannot be.
     """

@@ -37,10 +37,8 @@ Loss = Callable[[nn.Module, Any], torch.Tensor]
 class _Recorder(TorchDispatchMode):
     """Collects the kernels of every operator that is dispatched within.
 
-    Attributes
-    ----------
-    phase : of what comes next
-    launches : (phase, kernel), in order
+    `phase`: of what comes next
+    `launches`: (phase, kernel), in order
     """
 
     def __init__(self) -> None:
@@ -117,13 +115,11 @@ def record(
     Raises ConfigError: a task, precision or optimiser that is not there; TrainingError: a network
     that does not run on shapes alone, with what torch says.
 
-    Parameters
-    ----------
-    network : left as it is; a copy without content is counted
-    inputs : a mini-batch: a tensor, or what holds some; only shapes and types matter
-    task, precision : of `TASKS` and `PRECISIONS`
-    loss : (network, inputs) -> number to train on; None: the mean of all that comes out
-    optimiser : of `training.optimisers`
+    `network`: left as it is; a copy without content is counted
+    `inputs`: a mini-batch: a tensor, or what holds some; only shapes and types matter
+    `task`, `precision`: of `TASKS` and `PRECISIONS`
+    `loss`: (network, inputs) -> number to train on; None: the mean of all that comes out
+    `optimiser`: of `training.optimisers`
     """
     choices: dict[str, tuple[str, tuple[str, ...]]] = {
         "task": (task, TASKS),

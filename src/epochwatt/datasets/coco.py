@@ -69,7 +69,7 @@ def make_official(folder: Path, n_samples: int, seed: int) -> list[str]:
     Raises DataError: files are missing, damaged or not those of the original.
     """
     downloads = official.downloads_of(folder, "coco")
-    archive, annotations = obtain(list(official.COCO), downloads, "COCO 2017")
+    archive, annotations = obtain(official.COCO, downloads, "COCO 2017")
     with official.whole(downloads):
         with zipfile.ZipFile(annotations) as packed:
             content = packed.read(coco.INSTANCES)

@@ -45,7 +45,7 @@ def make_official(folder: Path, n_samples: int, seed: int) -> list[str]:
             (folder / names[-1]).parent.mkdir(parents=True, exist_ok=True)
             official.link_or_copy(path, folder / names[-1])
     else:
-        archive, kit = obtain(list(official.IMAGENET), downloads, "ImageNet's validation set")
+        archive, kit = obtain(official.IMAGENET, downloads, "ImageNet's validation set")
         synsets = _synsets_by_number(kit)
         with tarfile.open(archive) as tar:
             for member in tar:

@@ -23,83 +23,32 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
+from epochwatt.board.records.files import csv_rows
 from epochwatt.board.training import landmarks
-from epochwatt.board.training.dataset_files import MNIST_IMAGES, MNIST_LABELS
 from epochwatt.datasets.downloads import Wanted, md5_of, obtain
 from epochwatt.errors import DataError
 
 log = logging.getLogger(__name__)
 
-_MNIST_URLS = (
-    "https://ossci-datasets.s3.amazonaws.com/mnist/",
-    "http://yann.lecun.com/exdb/mnist/",
-)
-MNIST = [
-    Wanted(f"{name}.gz", md5, tuple(f"{url}{name}.gz" for url in _MNIST_URLS))
-    for name, md5 in (
-        (MNIST_IMAGES, "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
-        (MNIST_LABELS, "d53e105ee54ea40749a09fcbcd1e9432"),
-    )
-]
-CIFAR10 = Wanted(
-    "cifar-10-python.tar.gz",
-    "c58f30108f718f92721af3b95e74349a",
-    ("https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",),
-)
 CIFAR10_FOLDER = "cifar-10-batches-py"
-CIFAR10_MD5 = {
-    "data_batch_1": "c99cafc152244af753f735de768cd75f",
-    "data_batch_2": "d4bba439e000b95fd0a9bffe97cbabec",
-    "data_batch_3": "54ebc095f3ab1f0389bbae665268c751",
-    "data_batch_4": "634d18415352ddfa80567beed471001a",
-    "data_batch_5": "482c414d41f54cd18b22e5b47cb7c3cb",
-}
 GLD23K_FOLDER = "images"  # where loose pictures may be put: {image_id}.jpg
-GLD23K_MAP = Wanted(
-    landmarks.MAP,
-    "9fd62cf79a67046fdd673d3a0ac52841",
-    (f"https://storage.googleapis.com/tff-datasets-public/{landmarks.MAP}",),
-)
-GLD23K_IMAGES = Wanted(
-    "images.zip",
-    "",
-    ("https://fedcv.s3-us-west-1.amazonaws.com/landmark/images.zip",),
-    "23 GB: all of GLD-160k; or a folder images/ with the 23,080 files {image_id}.jpg",
-)
 IMAGENET_FOLDER = "val"  # where sorted pictures may be put: {synset}/ILSVRC2012_val_*.JPEG
-IMAGENET = (
-    Wanted(
-        "ILSVRC2012_img_val.tar",
-        "29b22e2961454d5413ddabcf34fc5622",
-        (),
-        "6.7 GB, for registered users of image-net.org",
-    ),
-    Wanted("ILSVRC2012_devkit_t12.tar.gz", "fa75699e90414af021442c21a62c3abf", ()),
-)
-SQUAD = Wanted(
-    "train-v1.1.json",
-    "981b29407e0affa3b1b156f72073b945",
-    ("https://rajpurkar.github.io/SQuAD-explorer/dataset/train-v1.1.json",),
-)
-WIKITEXT2 = Wanted(
-    "wikitext-2-v1.zip",
-    "542ccefacc6c27f945fb54453812b3cd",
-    ("https://s3.amazonaws.com/research.metamind.io/wikitext/wikitext-2-v1.zip",),
-)
-COCO = (
-    Wanted(
-        "val2017.zip",
-        "442b8da7639aecaf257c1dceb8ba8c80",
-        ("http://images.cocodataset.org/zips/val2017.zip",),
-        "0.8 GB",
-    ),
-    Wanted(
-        "annotations_trainval2017.zip",
-        "f4bbac642086de4f52a3fdda2de5fa2c",
-        ("http://images.cocodataset.org/annotations/annotations_trainval2017.zip",),
-        "0.25 GB",
-    ),
-)
+
+
+def _originals() -> dict[str, list[Wanted]]:
+    """Read the files of each original data set from `originals.csv` beside this module."""
+    originals: dict[str, list[Wanted]] = {}
+    for data_set, name, md5, size, urls in csv_rows(__file__, "originals.csv"):
+        wanted = Wanted(name, md5, tuple(urls.split()), size)
+        originals.setdefault(data_set, []).append(wanted)
+    return originals
+
+
+_ORIGINALS = _originals()
+MNIST, IMAGENET, COCO = (_ORIGINALS[name] for name in ("mnist", "imagenet", "coco"))
+(CIFAR10,), (SQUAD,), (WIKITEXT2,) = (_ORIGINALS[name] for name in ("cifar10", "squad", "wikitext"))
+CIFAR10_MD5 = {file.name: file.md5 for file in _ORIGINALS["cifar10 unpacked"]}
+GLD23K_MAP, GLD23K_IMAGES = _ORIGINALS["gld23k"]
 
 
 def downloads_of(folder: Path, dataset: str) -> Path:

@@ -42,12 +42,10 @@ LOGGED_EVERY = 1000  # pictures
 class Painter:
     """Paints pictures by their number; holds the texture and the class colours that they share.
 
-    Parameters
-    ----------
-    seed : of everything
-    n_classes : whose colours differ
-    size : width and height, pixels
-    quality : of the JPEG encoder
+    `seed`: of everything
+    `n_classes`: whose colours differ
+    `size`: width and height, pixels
+    `quality`: of the JPEG encoder
     """
 
     def __init__(

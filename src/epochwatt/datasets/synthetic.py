@@ -58,12 +58,10 @@ def _blocks(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield images (n, *shape) and labels (n,), both uint8, block by block.
 
-    Parameters
-    ----------
-    n_samples : over all blocks
-    seed : of the patterns and of every block
-    shape : channels, height, width
-    levels : mean and deviation of the pixels before they are cut to 0..255
+    `n_samples`: over all blocks
+    `seed`: of the patterns and of every block
+    `shape`: channels, height, width
+    `levels`: mean and deviation of the pixels before they are cut to 0..255
     """
     mean, deviation = levels
     patterns = SIGNAL * class_patterns(seed, shape)

@@ -31,6 +31,7 @@ from epochwatt.board.device import board_files
 from epochwatt.board.device.board_files import text
 from epochwatt.board.device.identity import identify
 from epochwatt.board.device.locks import machine_lock
+from epochwatt.board.records.files import csv_rows
 from epochwatt.board.records.shapes import Document
 from epochwatt.doctor.examine import SECONDS, examine, report_lines
 from epochwatt.doctor.subject import Recording, Subject, choose
@@ -268,74 +269,15 @@ def _anonymous_mount(line: str, n: int) -> str:
 LIMIT_BYTES = 65536  # read of a file; none of these is longer
 MAX_LINKS = 40  # in a chain, as in Linux
 
-_CPU = "sys/devices/system/cpu/"
-_FREQ = ("available_frequencies", "min_freq", "max_freq", "cur_freq", "governor")
-_GPU = ("load", "railgate_enable", "*_pg_mask", "power/control")
-_EMC = "sys/kernel/debug/bpmp/debug/clk/emc/"
-_NANO_EMC = ("clk_rate", "clk_update_rate", "clk_state")
-_INA_IIO = ("name", "rail_name_*", "in_*_input", "shunt_resistor_*", "*_current_limit_*", "*_mode")
-_INA_TREE = ("ti,*", "*/ti,*")  # its settings, which NVIDIA's driver does not show
-_INA_CHANNELS = ("in*_label", "in*_input", "in*_enable", "curr*_input", "shunt*_resistor")
-_INA_LIMITS = ("curr*_max", "curr*_crit", "curr*_alarm", "samples", "update_interval")
-
-# Folders and the files in them, as patterns relative to the board's root.
-READINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("etc", ("nv_tegra_release",)),
-    ("proc/device-tree", ("model", "compatible", "serial-number")),
-    ("proc", ("stat", "meminfo", "swaps", "loadavg", "vmstat", "cpuinfo", "version")),
-    ("proc/self", ("mountinfo",)),
-    ("proc/sys/kernel/random", ("boot_id",)),
-    (_CPU, ("present", "possible", "online", "offline")),
-    (_CPU + "cpu[0-9]*", ("online", "cpuidle/state*/name", "cpuidle/state*/disable")),
-    (_CPU + "cpu[0-9]*/cpufreq", ("scaling_*", "cpuinfo_*", "related_cpus")),
-    ("sys/class/devfreq/*", (*_FREQ, "device/load")),
-    ("sys/devices/*/devfreq/*", _FREQ),
-    ("sys/devices/*/devfreq_dev", _FREQ),
-    ("sys/devices/platform/*/devfreq_dev", _FREQ),
-    ("sys/devices/platform/*/devfreq/*", _FREQ),
-    ("sys/devices/platform/*/*/devfreq/*", _FREQ),
-    ("sys/devices/gpu.0", _GPU),
-    ("sys/devices/*.g?1*b", _GPU),
-    ("sys/devices/platform/*.gpu", _GPU),
-    ("sys/devices/platform/gpu.0", _GPU),
-    ("sys/kernel/gpu_static_pg", ("gpu_pg_mask",)),
-    ("sys/bus/i2c/drivers/ina3221x/*-*/iio:device*", _INA_IIO),
-    ("sys/bus/i2c/drivers/ina3221x/*-*/of_node", _INA_TREE),
-    ("sys/bus/i2c/drivers/ina3221/*-*/hwmon/hwmon*", ("name", *_INA_CHANNELS, *_INA_LIMITS)),
-    ("sys/bus/i2c/drivers/ina238/*-*/hwmon/hwmon*", ("name", "label", *_INA_CHANNELS, "power1_*")),
-    (
-        "sys/class/hwmon/hwmon*",
-        ("name", "oc*_event_cnt", "oc*_throt_en", "pwm1", "rpm", "fan1_input"),
-    ),
-    ("sys/devices/pwm-fan", ("target_pwm", "cur_pwm", "temp_control", "pwm_cap", "rpm_measured")),
-    ("sys/class/thermal/thermal_zone*", ("type", "temp", "mode", "trip_point_*_t*")),
-    ("sys/class/thermal/cooling_device*", ("type", "cur_state", "max_state", "stats/total_trans")),
-    (_EMC.rstrip("/"), ("rate", "min_rate", "max_rate", "mrq_rate_locked", "state")),
-    ("sys/kernel/debug/tegra_bwmgr", ("emc_min_rate", "emc_max_rate")),
-    ("sys/kernel/debug/clk/override.emc", _NANO_EMC),
-    ("sys/kernel/debug/clk/emc", ("clk_rate",)),
-    ("sys/kernel/debug/cactmon", ("mc_all",)),
-    ("sys/kernel/actmon_avg_activity", ("mc_all",)),
-    ("sys/kernel/nvpmodel_emc_cap", ("*",)),
-    ("sys/kernel/nvpmodel_clk_cap", ("*",)),
-    ("sys/class/powercap/intel-rapl:*", ("name", "energy_uj", "max_energy_range_uj")),
-    ("sys/class/power_supply/*", ("type",)),
-    (
-        "sys/dev/block/*",
-        ("dev", "size", "partition", "queue/rotational", "device/type", "slaves/*"),
-    ),
-    ("sys/class/block/*", ("dev",)),
-)
-
 
 def read_all(root: str) -> Readings:
-    """Read every file of `READINGS`; note the error of each that cannot be read.
+    """Read every file of `readings.csv`; note the error of each that cannot be read.
 
     `root`: `/`, or the folder of a fake board
     """
     readings = Readings()
-    for folder, names in READINGS:
-        for name in names:
+    for folder, names, _ in csv_rows(__file__, "readings.csv"):
+        for name in names.split():
             pattern = os.path.join(folder, name)
             paths = glob.glob(os.path.join(glob.escape(root), pattern))
             for path in sorted(paths):

@@ -70,16 +70,14 @@ def trapezoid(
     The samples beyond the bounds are needed for that and used; where there is none the nearest
     reading is held level.
 
-    Parameters
-    ----------
-    t_s : float (n,), s, ascending
-    power_w : float (n,), W; NaN or below zero: no reading
-    start_s, end_s : bounds of the window, s
-    sensor : how it reads; what is not known of it is taken from the readings
-    age_s : float (n,), s; how old a reading of a service was at its stamp
-    minibatch_starts_s : float (m,), s; when a training loop's mini-batches began: (0,) where none
-        ran; None: not known, and then there is no bound for regular instants
-    stall_ends_s : float (m,), s; when their stalls ended; None: as if there were none
+    `t_s`: float (n,), s, ascending
+    `power_w`: float (n,), W; NaN or below zero: no reading
+    `start_s`, `end_s`: bounds of the window, s
+    `sensor`: how it reads; what is not known of it is taken from the readings
+    `age_s`: float (n,), s; how old a reading of a service was at its stamp
+    `minibatch_starts_s`: float (m,), s; when a training loop's mini-batches began: (0,) where none
+    ran; None: not known, and then there is no bound for regular instants
+    `stall_ends_s`: float (m,), s; when their stalls ended; None: as if there were none
 
     Raises RecordError when stamps run backward or the window is empty.
     """
@@ -152,12 +150,10 @@ def counted(
     around a bound the line is taken: of a step of g s at most the swing of the power times g / 4
     is on the wrong side. And each of the two values has its own step.
 
-    Parameters
-    ----------
-    t_s : float (n,), s, ascending
-    counter_j : float (n,), J; NaN: no reading
-    start_s, end_s : bounds of the window, s
-    update_s : time between two values of the counter, s; None: as the readings show it
+    `t_s`: float (n,), s, ascending
+    `counter_j`: float (n,), J; NaN: no reading
+    `start_s`, `end_s`: bounds of the window, s
+    `update_s`: time between two values of the counter, s; None: as the readings show it
 
     Returns
     -------

@@ -57,17 +57,16 @@ Z = 2.15
 class Readings:
     """Readings around a window, and how they were taken.
 
-    Parameters
-    ----------
-    t_s, power_w : float (n,), s and W, strictly ascending: in the window, and one beyond each bound
-    start_s, end_s : its bounds, s
-    period_s : typical step of the tries
-    lost_s : time that lies between readings more than a typical step apart because tries in
-        between gave nothing, or further apart than tries ever are
-    sensor : how it reads
-    minibatch_starts_s : float (m,), when the loop's mini-batches began; none for a machine without
-        a loop; None where that is not known
-    stall_ends_s : float (m,), when their stalls ended
+    `t_s`, `power_w`: float (n,), s and W, strictly ascending: in the window, and one beyond each
+    bound
+    `start_s`, `end_s`: its bounds, s
+    `period_s`: typical step of the tries
+    `lost_s`: time that lies between readings more than a typical step apart because tries in
+    between gave nothing, or further apart than tries ever are
+    `sensor`: how it reads
+    `minibatch_starts_s`: float (m,), when the loop's mini-batches began; none for a machine without
+    a loop; None where that is not known
+    `stall_ends_s`: float (m,), when their stalls ended
     """
 
     t_s: Array

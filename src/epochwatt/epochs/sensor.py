@@ -33,15 +33,13 @@ JITTER_SHARE = 0.002  # of power: a voltage that moves by its own step blurs a l
 class Sensor:
     """The way in which a sensor reads.
 
-    Parameters
-    ----------
-    reads : INSTANT, MEAN or HELD; None: not known
-    averaging_s : length of its own averaging, or twice the mean age of what a filter gives, s;
-        None: not known
-    update_s : time between two new values, s; None: not known, or one at each reading
-    rounding_w : how far the mean of many readings may be off by their steps, W; None: not known
-    calibrated_w : part of that which its maker counts as offset: a matter of calibration
-    estimated : whether `update_s` was taken from the readings
+    `reads`: INSTANT, MEAN or HELD; None: not known
+    `averaging_s`: length of its own averaging, or twice the mean age of what a filter gives, s;
+    None: not known
+    `update_s`: time between two new values, s; None: not known, or one at each reading
+    `rounding_w`: how far the mean of many readings may be off by their steps, W; None: not known
+    `calibrated_w`: part of that which its maker counts as offset: a matter of calibration
+    `estimated`: whether `update_s` was taken from the readings
     """
 
     reads: str | None = None

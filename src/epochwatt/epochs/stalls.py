@@ -56,14 +56,12 @@ def stall_energy(
     less. A stall of d s has d - reach seconds of instants that are all its own, so a reading in it
     counts d / (d - reach) times; those too short for that are bounded by the power's swing.
 
-    Parameters
-    ----------
-    t_s : float (n,), s, ascending
-    power_w : float (n,), W; NaN or below zero: no reading
-    window_s : its start and end, s
-    stalls_s : starts and ends, float (m,), s, in order and without overlap
-    age_s : float (n,), s; how old a reading of a service was at its stamp
-    slack_s : how far the bounds of the stalls may be off against the readings, s
+    `t_s`: float (n,), s, ascending
+    `power_w`: float (n,), W; NaN or below zero: no reading
+    `window_s`: its start and end, s
+    `stalls_s`: starts and ends, float (m,), s, in order and without overlap
+    `age_s`: float (n,), s; how old a reading of a service was at its stamp
+    `slack_s`: how far the bounds of the stalls may be off against the readings, s
 
     Raises RecordError when stamps run backward, the window is empty, or stalls are out of order.
     """

@@ -12,7 +12,7 @@ import numpy as np
 from epochwatt.board.records.run_folder import EpochRecord
 from epochwatt.board.records.samples import read_source, samples_path
 from epochwatt.board.records.shapes import Document
-from epochwatt.columns import COLUMNS, EPOCH_COLUMNS
+from epochwatt.columns import COLUMNS, EPOCH_COLUMNS, POWER_SCOPES
 from epochwatt.epochs.board_flags import BUSY_PCT, window_of
 from epochwatt.epochs.board_flags import Samples as Samples
 from epochwatt.epochs.energy import (
@@ -30,7 +30,7 @@ from epochwatt.epochs.windows import Array, window_mean, window_median
 from epochwatt.errors import DamagedError, RecordError
 
 # The widest scope is in epochs.csv; all of them are in energy.csv.
-SCOPES = ("board", "module", "socket", "gpu", "cpu_package")
+SCOPES = POWER_SCOPES
 COUNTER, TRAPEZOID = "counter", "trapezoid"
 
 # Columns of the host that are means since the row before, not readings of an instant.

@@ -12,15 +12,16 @@ from importlib import import_module
 from inspect import signature
 from pathlib import Path
 
-from epochwatt.claims.claims_table import FAILS, HOLDS, PAPER, ComparisonRow, read_comparisons
+from epochwatt.claims.claims_table import PAPER, ComparisonRow, read_comparisons
 from epochwatt.columns import TWIN
 from epochwatt.errors import ConfigError
+from epochwatt.figures.common import style
 from epochwatt.figures.common.interactive import write_spec
 from epochwatt.figures.common.job import Drawn, Failing, Job
 from epochwatt.figures.common.published import INFERRED
 from epochwatt.figures.common.runs import why_empty
 from epochwatt.tables import write_table
-from epochwatt.text import NOT_DRAWN, ORIGINS
+from epochwatt.text import NOT_DRAWN, ORIGINS, counted
 
 USER_MODULES = "src"  # folder of the user's own modules
 COLUMNS = 88  # of a line of a caption
@@ -60,11 +61,16 @@ def draw_figure(job: Job) -> None:
     failures: dict[str, list[Failing]] = {}
     verdicts: dict[str, str] = {}
     for name, settings in job.panels.items():
-        judged = [row for row in rows if row.claim in settings.get("claims", [])]
-        verdicts[name] = verdict_words(judged)
-        failing[name] = [row for row in judged if row.fails]
+        failing[name] = [
+            row for row in rows if row.fails and row.claim in settings.get("claims", [])
+        ]
+        # what fails by a printed number is red, which needs no words
+        told = [row for row in failing[name] if not row.published_id]
+        verdicts[name] = verdict_words(told, style.note_letters(settings["width_in"]))
         failures[name] = [
-            Failing(r.claim, frozenset(r.published_id.split()), r.device, r.model, r.metric)
+            Failing(
+                r.claim, frozenset(r.published_id.split()), r.device, r.model, r.metric, r.printed
+            )
             for r in failing[name]
         ]
     job = replace(job, failing=failures, verdicts=verdicts)
@@ -79,7 +85,8 @@ def draw_figure(job: Job) -> None:
         write_table(f"{stem}.claims.csv", "what does not hold", CLAIM_COLUMNS, lines)
         text = caption_text(name, job, drawn, failing[name])
         Path(f"{stem}.txt").write_text(text, encoding="utf-8")
-        write_spec(stem, title, job.backend, job.titles, job.palette, verdicts[name])
+        verdict = verdict_words(failing[name])
+        write_spec(stem, title, job.backend, job.titles, job.palette, verdict)
 
 
 def _call_configured(job: Job) -> None:
@@ -106,29 +113,21 @@ def _call_configured(job: Job) -> None:
     function(*arguments.args, **arguments.kwargs)
 
 
-def verdict_words(rows: Sequence[ComparisonRow]) -> str:
-    """Say in a sentence which of a panel's judged take-aways fail; empty where all hold.
+def verdict_words(failing: Sequence[ComparisonRow], most: int = 1000) -> str:
+    """Say in at most `most` letters what the paper says and these comparisons contradict.
 
-    A take-away fails by its core claims, or by any claim where the panel has no core claim of it.
-    What of its sentence fails, and by how much, stands in the table beside the picture.
+    The first claim is named, a core one if there is one, and what is here where it alone fails.
     """
-    by_takeaway: dict[str, list[ComparisonRow]] = {}
-    for row in rows:
-        if row.status in (HOLDS, FAILS) or row.fails:
-            by_takeaway.setdefault(row.takeaway, []).append(row)
-    failing = [
-        takeaway
-        for takeaway, claims in by_takeaway.items()
-        if any(row.fails for row in [c for c in claims if c.role == "core"] or claims)
-    ]
-    if failing:
-        which = "Take-away {} does" if len(failing) == 1 else "Take-aways {} do"
-        share = f"{len(failing)} of {len(by_takeaway)}"
-        words = which.format(", ".join(failing))
-        return f"{words} not hold in every part here ({share}): see the table beside it"
-    if any(row.fails for row in rows):
-        return "Some printed numbers do not hold here: see the table beside it"
-    return ""
+    ordered = sorted(failing, key=lambda row: row.role != "core")
+    texts = list(dict.fromkeys(row.claim_text for row in ordered))
+    if not texts:
+        return ""
+    named = f"Published, fails here in part: {texts[0]}"
+    further = [f" (and {len(texts) - 1} more)"] if texts[1:] else []
+    if len(failing) == 1:
+        further = [f": {failing[0].in_words}", f": {failing[0].here}"]
+    fitting = (named + words for words in (*further, "") if len(named + words) <= most)
+    return next(fitting, f"{counted(len(texts), 'claims')} of the paper fail here in part")
 
 
 def caption_text(name: str, job: Job, drawn: Drawn, failing: Sequence[ComparisonRow]) -> str:
@@ -148,7 +147,8 @@ def caption_text(name: str, job: Job, drawn: Drawn, failing: Sequence[Comparison
         ]  # fmt: skip
         if marked:
             ids = [name for row in marked for name in row["published_id"].split()]
-            paragraphs += [f"{MARKS} {FITTED}" if job.backend == TWIN else MARKS]
+            is_tested = job.backend == TWIN and not drawn.is_put_in
+            paragraphs += [f"{MARKS} {FITTED}" if is_tested else MARKS]
             paragraphs += [inferred_words(job, ids)]
         paragraphs += [RELATIONS if relations else "", " ".join(drawn.remarks)]
         by_claim: dict[str, list[ComparisonRow]] = {}

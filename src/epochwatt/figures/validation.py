@@ -53,7 +53,7 @@ NEAR_RATIOS, FAR = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.7, 2.0), 2.2
 ROOM, LEAST_SHOWN = 1.2, 1.3  # of the axes beyond the worst ratio, which is at least taken as this
 FITTED, NOT_FITTED = "fitted, priors", "not fitted, priors"  # begin rows that are no grouping
 CHOSEN = "as chosen"  # priors of the fits: all other fields have what these give
-HEADINGS = ("left out of the fit: each ...", "priors: parameters as expected before any fit")
+HEADINGS = ("fitted without the same ...", "from other priors (what is expected before a fit)")
 ROWS = {  # names of rows there -> words; others are words
     "take-away": "take-away of the paper",
     "take-away, and what asks nearly the same": "take-away and those that ask nearly the same",
@@ -75,8 +75,8 @@ NAMED = {  # settings that name a number -> words
 USUAL = (16, "g", "15W", "MAXN", "off", "1+", "all")  # settings that are not named
 TITLE = "Simulated boards against published numbers"
 NOTE = (
-    "take-away: a numbered finding of a paper; grey: goal of {goal:g} %; dashed, dotted: median "
-    "error; {n} numbers; simulated, not measured"
+    "simulated, not measured; {n} numbers, each predicted by a fit without its take-away (a "
+    "numbered finding); grey: goal of {goal:g} %; dashed, dotted: median error"
 )
 CAPTION = """Published numbers, and what the simulated boards, fitted without them, predict of them.
 A point is a published number that is judged as a ratio, simulated / published. Its error is
@@ -245,7 +245,7 @@ def draw(points: pd.DataFrame, field: Field, axes: Axes, palette: Mapping[str, s
         label = f"{TITLES[str(paper)]}, {counted(len(of_paper), 'numbers')}: median error"
         label += f" {median_pct:.1f} %"
         if not np.isnan(stricter_pct):
-            label += f"\nwithout its whole section: {stricter_pct:.1f} %"
+            label += f",\n{stricter_pct:.1f} % by fits without its whole section"
         look: style.Look = {"marker": "o", "markersize": 4, "linewidth": 0.8}
         look |= {"linestyle": dash, "color": colour, "markerfacecolor": fill}
         handles.append(Line2D([], [], label=label, **look))
@@ -256,9 +256,8 @@ def draw(points: pd.DataFrame, field: Field, axes: Axes, palette: Mapping[str, s
     style.label_log(axes.yaxis)
     axes.yaxis.set_major_locator(FixedLocator(RATIOS if top > FAR else NEAR_RATIOS))
     axes.tick_params(labelsize="x-small")
-    title = f"{field.title}, each predicted without its take-away"
-    if points["marker"].eq(OF_MINIBATCH).any():
-        title += "\n(triangles: of a mini-batch)"
+    is_mixed = points["marker"].eq(OF_MINIBATCH).any()
+    title = f"{field.title} (triangles: of a mini-batch)" if is_mixed else field.title
     style.legend_above(axes, title, handles)
 
 

@@ -52,13 +52,11 @@ class PlannedFit:
     ClientApp is killed. Where several clients share a machine one at a time has it: the others
     train in the mode they find and tell no energy, so none is counted twice.
 
-    Parameters
-    ----------
-    board : its name in the fleet, or a function of the `Context` that gives it; None: `board` of
-        the SuperNode's `--node-config`, else the host's name
-    dvfs : `on`: the mode limits the clocks; `off`: it pins them
-    monitor : measures the fit, beside what else it may measure; None: one of its own
-    machine : `module:function` that returns what is set, an `epochwatt.board.device` `Machine`
+    `board`: its name in the fleet, or a function of the `Context` that gives it; None: `board` of
+    the SuperNode's `--node-config`, else the host's name
+    `dvfs`: `on`: the mode limits the clocks; `off`: it pins them
+    `monitor`: measures the fit, beside what else it may measure; None: one of its own
+    `machine`: `module:function` that returns what is set, an `epochwatt.board.device` `Machine`
     """
 
     def __init__(
@@ -141,11 +139,9 @@ class PollingGrid:
 
     Floats add up to other bits in another order, so the sum of the weights depends on it.
 
-    Attributes
-    ----------
-    give_up_s : after so long a round goes on without the replies that are missing; None: never
-    ends_s : node -> when its reply was there, since the messages were sent
-    took_s : until all were there, or a round went on without
+    `give_up_s`: after so long a round goes on without the replies that are missing; None: never
+    `ends_s`: node -> when its reply was there, since the messages were sent
+    `took_s`: until all were there, or a round went on without
     """
 
     def __init__(self, grid: Any, on_late: Callable[[Any], None] = lambda reply: None) -> None:
@@ -214,14 +210,12 @@ class PlannedRounds(Strategy):
     From then on each round is planned anew from the fleet's tables, scaled by what the node's
     latest fits took. So a board that throttles, slows, leaves or comes back changes the next plan.
 
-    Parameters
-    ----------
-    strategy : Flower's, of `flwr.serverapp.strategy`
-    fleet : YAML file as of `epochwatt rounds`
-    log_file : CSV to which each round is appended, a row for each board (`COLUMNS`)
-    objective, deadline_s, max_energy_wh : as of `epochwatt rounds`
-    patience_s : after its planned end a round goes on without the replies that are missing; None:
-        half of its planned time, and 10 s
+    `strategy`: Flower's, of `flwr.serverapp.strategy`
+    `fleet`: YAML file as of `epochwatt rounds`
+    `log_file`: CSV to which each round is appended, a row for each board (`COLUMNS`)
+    `objective`, `deadline_s`, `max_energy_wh`: as of `epochwatt rounds`
+    `patience_s`: after its planned end a round goes on without the replies that are missing; None:
+    half of its planned time, and 10 s
 
     Raises ConfigError: the fleet is wrong, or cannot keep deadline or budget.
     """
@@ -394,7 +388,8 @@ class PlannedRounds(Strategy):
         if end_s is None:
             end_s = told["fit_s"] + before.around_s
         node.rounds.append(Measured(order.choice, told["fit_s"], end_s, told.get("energy_j")))
-        change = learned_client(node.client, node.rounds).fit_s[0] / before.fit_s[0]
+        after = learned_client(node.client, node.rounds)
+        change = after.fit_s[order.choice] / before.fit_s[order.choice]
         if "throttled" in told["flags"].split():
             self._whys.append(f"{board} throttles")
         if not 1 / JUMP <= change <= JUMP:

@@ -16,9 +16,7 @@ class EpochwattCallback(TrainerCallback):
 
     Logging, evaluation and saving within an epoch are overhead.
 
-    Parameters
-    ----------
-    monitor : its `last` is the latest epoch; its `log_to` says who is told of each
+    `monitor`: its `last` is the latest epoch; its `log_to` says who is told of each
     """
 
     def __init__(self, monitor: EpochMonitor) -> None:

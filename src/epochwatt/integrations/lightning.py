@@ -22,9 +22,7 @@ class EpochwattCallback(Callback):
     Validation and checkpoints within an epoch are overhead, validation after its last mini-batch is
     no part of it.
 
-    Parameters
-    ----------
-    monitor : its `last` is the latest epoch
+    `monitor`: its `last` is the latest epoch
     """
 
     def __init__(self, monitor: EpochMonitor) -> None:

@@ -4,8 +4,8 @@ Snakemake does not see changes inside an installed package. A rule that runs a s
 `params: code=code_of("plot_figure.py")` (workflow/rules/common.smk): the hash covers the script and
 every module of this package, or of the user's own in src/, that it imports, directly or not.
 Comments, docstrings, layout and descriptions of columns do not count; templates, style sheets and
-scripts of pages beside a module `__init__` do. Measuring rules carry no fingerprint
-(docs/decisions/0002).
+scripts of pages beside a module `__init__` do, and the CSV or JSON file of a module's own name.
+Measuring rules carry no fingerprint (docs/decisions/0002).
 """
 
 import ast
@@ -103,6 +103,9 @@ def _parsed(path: Path) -> _Parsed:
     more = "".join(file.read_text(encoding="utf-8") for file in beside)
     if path == ROOT / PACKAGE / "columns.py":
         more += _columns_without_descriptions(path.parent)
+    else:
+        tables = (path.with_suffix(ending) for ending in (".csv", ".json"))
+        more += "".join(table.read_text("utf-8") for table in tables if table.exists())
     source = path.read_text(encoding="utf-8")
     key = hashlib.sha256(f"{sys.version}\0{source}\0{more}".encode()).hexdigest()
     if key not in _kept():

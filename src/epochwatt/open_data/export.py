@@ -58,12 +58,10 @@ def export(
     Raises ConfigError, DataError: no such name, no licence, or a cell that may not be passed on;
     RecordWriteError: it cannot be written.
 
-    Parameters
-    ----------
-    names : of sweeps (whatever `find_tables` takes), studies or runs, these also as patterns
-    output : folder or .zip file; its name gets what is not measured, where it does not say so
-    given : what the package says of itself; public sweeps and packages have terms of their own
-    results, measured : folders with the tables and the records of runs
+    `names`: of sweeps (whatever `find_tables` takes), studies or runs, these also as patterns
+    `output`: folder or .zip file; its name gets what is not measured, where it does not say so
+    `given`: what the package says of itself; public sweeps and packages have terms of their own
+    `results`, `measured`: folders with the tables and the records of runs
     """
     terms = terms_of(names, given)
     parts, facts = gather(names, results, measured)

@@ -3,9 +3,11 @@
 The public libraries of these formats read and validate them in the tests; to write them needs none.
 """
 
+import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
@@ -37,6 +39,7 @@ STATEMENTS = {
     "simulated": "SIMULATED, not measured",
     "fake": "FROM A FAKE BOARD, not measured",
 }
+CONTEXT = Path(__file__).with_name("croissant_context.json")  # of Croissant 1.0
 _WORDS = re.compile(r"[^a-z0-9]+")
 
 
@@ -222,7 +225,7 @@ class Package:
         terms = self.terms
         creator = {"@type": "sc:Organization", "name": terms.creator}
         return {
-            "@context": CONTEXT,
+            "@context": json.loads(CONTEXT.read_text("utf-8")),
             "@type": "sc:Dataset",
             "conformsTo": "http://mlcommons.org/croissant/1.0",
             "name": self.name,
@@ -296,21 +299,3 @@ class Package:
 
 
 CROISSANT_TYPES = {"str": "sc:Text", "int": "sc:Integer", "float": "sc:Float", "bool": "sc:Boolean"}
-_CROISSANT_NAMES = """
-    citeAs column equivalentProperty extract field fileProperty fileObject fileSet format includes
-    isLiveDataset jsonPath key md5 parentField path recordSet references regex repeated replace
-    samplingRate separator source subField transform
-"""
-CONTEXT = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "conformsTo": "dct:conformsTo",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "sc": "https://schema.org/",
-    **{name: f"cr:{name}" for name in _CROISSANT_NAMES.split()},
-}

@@ -52,21 +52,17 @@ def explorer(
 ) -> Document:
     """Return what the explorer shows, ready for JSON.
 
-    Parameters
-    ----------
-    epochs : of all runs, as `read_epochs` gives them
-    runs : results/tables/runs.csv
-    records : run -> folder with the records of its epochs; one that is gone is left out
-    titles : model or device -> name for people
-    palette : thing -> colour
-    specs : interactive specs of figures, results/figures/{backend}/{panel}.vl.json
+    `epochs`: of all runs, as `read_epochs` gives them
+    `runs`: results/tables/runs.csv
+    `records`: run -> folder with the records of its epochs; one that is gone is left out
+    `titles`: model or device -> name for people
+    `palette`: thing -> colour
+    `specs`: interactive specs of figures, results/figures/{backend}/{panel}.vl.json
 
-    Returns
-    -------
-    dict : `runs`, columns of all runs; `compared`, for each quantity n, mean and variance of each
-        run's epochs 1+; `epochs` and `specs`, packed by `packed`; `columns`, label, unit and
-        meaning of each column; `factors`, `clocks`, `lanes`, names of what is offered; `settings`,
-        factor -> words with {} for its value
+    Returns `runs`, columns of all runs; `compared`, for each quantity n, mean and variance of each
+    run's epochs 1+; `epochs` and `specs`, packed by `packed`; `columns`, label, unit and meaning of
+    each column; `factors`, `clocks`, `lanes`, names of what is offered; `settings`, factor -> words
+    with {} for its value
     """
     by_run = {str(run): rows for run, rows in epochs.groupby("run", sort=False)}
     table = run_table(epochs, runs)
@@ -102,10 +98,8 @@ def explorer(
 def run_table(epochs: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each run, in the order of the epochs.
 
-    Returns
-    -------
-    DataFrame : `run`, `kind`, the factors, `power_scope`, `n_epochs`, `n_invalid`, `MEANS` and
-        `stall_pct`
+    Returns a frame: `run`, `kind`, the factors, `power_scope`, `n_epochs`, `n_invalid`, `MEANS`
+    and `stall_pct`
     """
     first = epochs.drop_duplicates("run").set_index("run")
     means = runs[runs.epoch_set.eq("1+") & runs.statistic.eq("mean")]

@@ -11,6 +11,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from epochwatt import columns
+from epochwatt.board.records.files import csv_rows
 from epochwatt.tables import read_cells
 
 HOW: Mapping[str, Callable[[float, float], float]] = {
@@ -20,6 +21,7 @@ HOW: Mapping[str, Callable[[float, float], float]] = {
     "factor": lambda value, other: value / other,
 }
 SIGNED = ("deviation", "difference")
+_COLUMNS = csv_rows(__file__, "numbers.csv")
 PRINTED = "printed"  # shown with the digits of its cell, as somebody else has rounded it
 
 
@@ -65,9 +67,8 @@ class Table:
 
     `path`: of the file, as it is named on the page; empty: it was not made
 
-    Attributes
-    ----------
-    rows : its lines, texts by column
+    Attributes:
+    `rows`: its lines, texts by column
     """
 
     def __init__(self, path: str) -> None:
@@ -116,6 +117,11 @@ class Column(NamedTuple):
     def heading(self) -> str:
         """Its title, or else the label of the column."""
         return self.title or columns.label(self.name)
+
+
+def columns_of(table: str) -> tuple[Column, ...]:
+    """Return the columns of a table of the page, as `numbers.csv` lists them."""
+    return tuple(Column(*cells) for name, *cells in _COLUMNS if name == table)
 
 
 class Several(NamedTuple):

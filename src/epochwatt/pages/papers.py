@@ -19,12 +19,12 @@ from epochwatt.claims.takeaway_counts import in_short, status_of, takeaways
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.pages.numbers import (
     PRINTED,
-    Column,
     Line,
     Number,
     Several,
     Shown,
     Table,
+    columns_of,
     graded,
     link,
     small,
@@ -59,33 +59,9 @@ COUNTED_IN = {TIME: "fig10a", ENERGY: "fig10b"}  # what is predicted -> panel th
 PREDICTED = {TIME: "predicted times", ENERGY: "predicted energies"}
 MOST_SHOWN = 3  # comparisons of a claim that a figure or take-away names; the claims have all
 GRADES = {HOLDS: "good", FAILS: "bad"}  # status -> class of the style sheet
-TAKEAWAY_COLUMNS = (
-    Column("section", "section"),
-    Column("says", "the paper says", "why"),
-    Column("verdict", "here"),
-    Column("failing", "what does not hold, in words", "why"),
-)
-CLAIM_COLUMNS = (
-    Column("takeaway", "take-away", "why"),
-    Column("claim", "claim"),
-    Column("says", "says", "why"),
-    Column("on", "on"),
-    Column("status", "status"),
-    Column("held_out", "held out"),
-    Column("rests_on", "rests on"),
-    Column("in_words", "in words", "why"),
-)
-NUMBER_COLUMNS = (
-    Column("section", "section"),
-    Column("run", "run, or change", "wide"),
-    Column("quantity", "quantity", "middle"),
-    Column("published", "paper", "n"),
-    Column("ours", "ours", "n"),
-    Column("deviation", "deviation", "n"),
-    Column("held_out", "held out", "n"),
-    Column("seen", "used in the fit"),
-    Column("figures", "shown in"),
-)
+TAKEAWAY_COLUMNS = columns_of("takeaways")
+CLAIM_COLUMNS = columns_of("claims")
+NUMBER_COLUMNS = columns_of("published")
 FILTERS = {
     "unseen": "not used in the fit",
     "far": "off by more than the tolerance",

@@ -25,6 +25,7 @@ from epochwatt.pages.numbers import (
     Several,
     Shown,
     Table,
+    columns_of,
     small,
     text_table,
 )
@@ -33,14 +34,7 @@ from epochwatt.published.numbers import SIGNS
 Row = Mapping[str, str]
 STATUSES = {"holds": "holds", "does_not_hold": "does not hold"}
 STATUSES |= {"not_evaluable": "cannot be evaluated"}
-CLAIM_COLUMNS = (
-    Column("claim", "claim"),
-    Column("says", "says", "middle"),
-    Column("the paper's", "the paper's"),
-    Column("on", "on"),
-    Column("verdict", "verdict"),
-    Column("ours", "ours", "middle"),
-)
+CLAIM_COLUMNS = columns_of("study claims")
 
 
 def claim_rows(claims: Iterable[Row]) -> list[dict[str, str]]:
@@ -97,20 +91,7 @@ JUDGED = {  # column of `limit_rows` -> title
     "over_1w_pct": "by more than 1 W, %",
     "unanswered_pct": "no answer, %",
 }
-POWERTRAIN_COLUMNS = (
-    Column("place", "the paper's"),
-    Column("workload", "workload", "middle"),
-    Column("from", "from"),
-    Column("method", "method"),
-    Column("n", "profiled modes", "n"),
-    Column("what", "quantity", "middle"),
-    Column("published", "paper", "n"),
-    Column("ours", "ours, median", "n"),
-    Column("low", "first quartile", "n"),
-    Column("high", "third quartile", "n"),
-    Column("provenance", "ours is"),
-    Column("exactness", "the paper's is"),
-)
+POWERTRAIN_COLUMNS = columns_of("powertrain")
 
 
 def powertrain(
@@ -214,20 +195,7 @@ def _span(values: Iterable[float]) -> str:
 # -- Fulcrum -------------------------------------------------------------------------------------
 
 KEY_SOLVER, KEY_JOBS = "gmd", "train_and_infer"
-FULCRUM_COLUMNS = (  # numbers: columns of summary.csv
-    Column("jobs", "jobs"),
-    Column("solver", "solver"),
-    Column("tables", "tables"),
-    Column("n_profiles", "profiles", "n"),
-    Column("kept_pct", "answered within budgets", "n"),
-    Column("kept_least_pct", "least", "n"),
-    Column("kept_most_pct", "most", "n"),
-    Column("loss_pct", "loss, mean", "n"),
-    Column("loss_least_pct", "least", "n"),
-    Column("loss_most_pct", "most", "n"),
-    Column("late_pct", "late at random arrivals", "n"),
-    Column("kept_p99_pct", "plans with 99 % in time", "n"),
-)
+FULCRUM_COLUMNS = columns_of("fulcrum")  # numbers: columns of summary.csv
 
 
 def fulcrum(tables: Mapping[str, str]) -> dict[str, object]:
@@ -271,31 +239,8 @@ def _fulcrum_line(table: Table, n: int) -> Line:
 
 # -- federated rounds ----------------------------------------------------------------------------
 
-FEDERATED_COLUMNS = (  # numbers: columns of summary.csv
-    Column("rule", "rule", "wide"),
-    Column("boards", "boards", "n"),
-    Column("data", "data"),
-    Column("waiting", "clocks while waiting"),
-    Column("waiting_factor", "times the waiting power", "n"),
-    Column("saved_pct", "energy saved", "n"),
-    Column("saved_p10_pct", "10 %", "n"),
-    Column("saved_p90_pct", "90 %", "n"),
-    Column("longer_pct", "longer round", "n"),
-    Column("early_pct", "half end early by", "n"),
-    Column("waiting_time_pct", "waiting", "n"),
-    Column("rests_on_waiting_pct", "saved while waiting", "n"),
-    Column("trained_pct", "data trained", "n"),
-)
-TRAINING_COLUMNS = (  # of trainings_summary.csv
-    Column("data", "data"),
-    Column("disturbed", "boards slow down and leave"),
-    Column("rule", "rule"),
-    Column("saved_pct", "energy saved per sample", "n"),
-    Column("saved_p10_pct", "10 %", "n"),
-    Column("saved_p90_pct", "90 %", "n"),
-    Column("longer_pct", "longer training", "n"),
-    Column("lost_pct", "fits lost", "n"),
-)
+FEDERATED_COLUMNS = columns_of("federated")  # numbers: columns of summary.csv
+TRAINING_COLUMNS = columns_of("federated trainings")  # numbers: columns of trainings_summary.csv
 
 
 def federated(tables: Mapping[str, str]) -> dict[str, object]:

@@ -60,11 +60,9 @@ def _record(folder: str, epoch: int) -> EpochRecord:
 def timeline(record: EpochRecord, samples: Samples) -> Document:
     """Return one epoch, ready for JSON; times in s from its start.
 
-    Returns
-    -------
-    dict : `epoch`, `e2e_s`, `n_minibatches`, `together` (mini-batches in a group), `is_placed`
-        (whether it is known when they were), `minibatches` (columns), `series` (with lane, name,
-        t_s, value), `missing` (lanes without a reading)
+    Returns `epoch`, `e2e_s`, `n_minibatches`, `together` (mini-batches in a group), `is_placed`
+    (whether it is known when they were), `minibatches` (columns), `series` (with lane, name, t_s,
+    value), `missing` (lanes without a reading)
     """
     meta = record.meta
     groups, is_placed = minibatch_groups(record)
@@ -85,10 +83,8 @@ def timeline(record: EpochRecord, samples: Samples) -> Document:
 def minibatch_groups(record: EpochRecord) -> tuple[dict[str, Numbers], bool]:
     """Return the mini-batches of an epoch in groups, and whether it is known when they were.
 
-    Returns
-    -------
-    dict : `start_s`, `end_s`, from the epoch's start; `wait_ms`, `copy_ms`, `compute_ms`, means of
-        the group; `low_ms`, `high_ms`, its shortest and longest mini-batch
+    Returns `start_s`, `end_s`, from the epoch's start; `wait_ms`, `copy_ms`, `compute_ms`, means of
+    the group; `low_ms`, `high_ms`, its shortest and longest mini-batch
     """
     meta, times_s = record.meta, record.minibatch_s.astype(np.float64)
     if not len(times_s):  # of an imported power log

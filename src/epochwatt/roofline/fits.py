@@ -26,14 +26,12 @@ class FitRow(InMode):
 
     `_low` and `_high` are the middle 95 % of a bootstrap over micro-kernels; None: nothing varied.
 
-    Attributes
-    ----------
-    flops_per_s, bytes_per_s, launch_s, cache_bytes, cached_bytes_per_s : as of `Ceilings`
-    j_per_flop, j_per_byte, constant_w : as of `EnergyCosts`; None: power was not measured
-    ridge_flop_per_byte, balance_flop_per_byte : where the limit of time, of energy, changes over
-    power_scope : what the energies are those of
-    n, n_energies : micro-kernels that ceilings, that costs were fitted to
-    flags : what is known against the ceilings
+    `flops_per_s`, `bytes_per_s`, `launch_s`, `cache_bytes`, `cached_bytes_per_s`: as of `Ceilings`
+    `j_per_flop`, `j_per_byte`, `constant_w`: as of `EnergyCosts`; None: power was not measured
+    `ridge_flop_per_byte`, `balance_flop_per_byte`: where the limit of time, of energy, changes over
+    `power_scope`: what the energies are those of
+    `n`, `n_energies`: micro-kernels that ceilings, that costs were fitted to
+    `flags`: what is known against the ceilings
     """
 
     processor: Processor

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from epochwatt.columns import POWER_SCOPES
 from epochwatt.tables import checked_rows, filled, write_entries
 
 Provenance = Literal["measured", "public", "simulated", "fake"]
 Processor = Literal["cpu", "gpu"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16"]
-Scope = Literal["", "board", "module", "socket", "gpu", "cpu_package"]  # of power
+Scope = Literal["", *POWER_SCOPES]  # type: ignore[valid-type]
 Task = Literal["train", "infer"]
 POSITIVE = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "batch_size", "time_s", "power_w")
 

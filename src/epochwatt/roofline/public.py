@@ -18,7 +18,6 @@ from epochwatt.roofline.points import Point, read_points, write_points
 from epochwatt.sweeps.mode_table import ModeTable, read_mode_tables
 from epochwatt.tables import read_table
 
-ORIN_SOURCE = "branes-ai/graphs@b6c5e829c33a"
 TX2_SWEEP, TX2_SOURCE = "energy-time-fairness-tx2", "umassos/energy-time-fairness@a7d5fea1c1c1"
 KERNELS = "resnet-kernels.csv"  # in config/rooflines/
 

@@ -211,9 +211,10 @@ def answer_lines(answer: Answer) -> list[str]:
         lines[-1] = "How much fits vary is not known: spread_pct of a board says it."
     if len(corrected):
         n_fits, times = corrected["measured_fits"].sum(), corrected["times_table"]
+        between = " to ".join(dict.fromkeys(f"{t:.3g}" for t in (times.min(), times.max())))
         lines.append(
             f"{counted(n_fits, 'measured fits')} of {counted(len(corrected), 'boards')} took "
-            f"{times.min():.3g} to {times.max():.3g} times what tables say."
+            f"{between} times what tables say."
         )
     cells = [
         (
@@ -226,7 +227,7 @@ def answer_lines(answer: Answer) -> list[str]:
         )
         for row in table.head(MOST_ROWS).to_dict("records")
     ]
-    head = ("board", "mode", "samples", f"end, s [{100 * LEVEL:g} %]", "Wh each", "waits")
+    head = ("board", "mode", "samples", f"end, s [{100 * LEVEL:g} %]", "Wh each", "not in its fit")
     lines += ["", *aligned([head, *cells])]
     if len(table) > MOST_ROWS:
         lines.append(f"... and {len(table) - MOST_ROWS} more: --csv FILE has all")

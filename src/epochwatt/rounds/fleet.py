@@ -5,6 +5,7 @@ public, simulated, or a few modes of them from which all others are predicted.
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -43,6 +44,7 @@ from epochwatt.twin.sweep import simulated_rows
 
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
+Samples = Annotated[int, Field(le=10**12)]
 BATCH_SIZE = 16  # of a simulated board
 LEVELS = 9  # of the number of mini-batches, where it may be chosen
 IDLE_STATES = {"pinned": "logging_off_dvfs_off", "governed": "logging_off_dvfs_on"}
@@ -59,7 +61,7 @@ GridOf = Annotated[
 class BoardEntry(BaseModel):
     """A board of a fleet, or several that are alike."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     name: str = Field(min_length=1, description="of the board, unlike any other's")
     count: int = Field(1, ge=1, description="how many boards are like this")
@@ -75,7 +77,7 @@ class BoardEntry(BaseModel):
     batch_size: int | None = Field(
         None, ge=1, description="of a table with several which; of a simulated board, default 16"
     )
-    modes: list[dict[str, float]] = Field(
+    modes: list[Annotated[dict[str, float], Field(min_length=1)]] = Field(
         default_factory=list, description="the only modes it may take, each by some of its parts"
     )
     grid: GridOf | None = Field(
@@ -83,7 +85,7 @@ class BoardEntry(BaseModel):
         description="modes to choose from: a named grid, `all`, or a mapping as in "
         "config/sweeps.yaml; what a table lacks of them is predicted from it",
     )
-    samples: int | Annotated[list[int], Field(min_length=2, max_length=2)] = Field(
+    samples: Samples | Annotated[list[Samples], Field(min_length=2, max_length=2)] = Field(
         description="it trains on in an epoch; two numbers: from, to"
     )
     samples_per_epoch: int | None = Field(
@@ -110,7 +112,7 @@ class BoardEntry(BaseModel):
 class Fleet(BaseModel):
     """Boards that train a network together."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     boards: list[BoardEntry] = Field(min_length=1, description="each, or several that are alike")
     model_mb: NotNegative = Field(0.0, description="weights, sent to every board and back, 10^6 B")
@@ -241,11 +243,10 @@ def _learned(member: Member, fits: pd.DataFrame, path: str) -> Member:
             )
         of_mode = choices[row.mode]
         k = of_mode[int(np.abs(client.n_samples[of_mode] - row.samples).argmin())]
-        scale = 1.0 if np.isnan(row.samples) else client.n_samples[k] / row.samples
-        around_s = client.around_s if np.isnan(row.end_s) else row.end_s - row.fit_s
-        fit_s, fit_j = scale * row.fit_s, scale * row.energy_j
-        ended = Measured(k, fit_s, fit_s + around_s, None if np.isnan(fit_j) else fit_j)
-        measured.setdefault(row.node, []).append(ended)
+        end_s = row.fit_s + client.around_s if np.isnan(row.end_s) else row.end_s
+        fit_j = row.energy_j if row.energy_j > 0 else None
+        n = row.samples if row.samples > 0 else None
+        measured.setdefault(row.node, []).append(Measured(k, row.fit_s, end_s, fit_j, n_samples=n))
     nodes = sorted((learned_client(client, m) for m in measured.values()), key=_first_fit_s)
     learned = nodes[len(nodes) // 2]
     off = np.sqrt(np.mean(np.log(fits["fit_s"] / fits["planned_fit_s"]) ** 2))
@@ -361,8 +362,13 @@ def _simulate_table(entry: BoardEntry, root: Path) -> ModeTable:
             do="give it a table of its modes",
         )
     batch_size = entry.batch_size or BATCH_SIZE
-    sweep = simulated_entry(entry.device, entry.workload, "train", batch_size, entry.grid)
-    facts = SweepFacts(**load_sweep("rounds", sweep, root)[0].facts)
+
+    def facts_of(grid: Grid | None) -> SweepFacts:
+        sweep = simulated_entry(entry.device, entry.workload, "train", batch_size, grid)
+        return SweepFacts(**load_sweep("rounds", sweep, root)[0].facts)
+
+    modes = _with_strongest(entry.grid, lambda grid: facts_of(grid).modes)
+    facts = replace(facts_of(entry.grid), modes=modes)
     work = network_of(entry.workload, {}, twin, root).work
     return tables_of(simulated_rows(facts, twin.knowing(work)))[0]
 
@@ -417,9 +423,22 @@ def _predict_grid(
             allowed=KINDS,
             do="leave `grid` out: it chooses among the modes of its table",
         )
-    clocks = mode_rows(grid_modes(grid, kind, steps_of_kind(kind)))
+    clocks = mode_rows(
+        _with_strongest(grid, lambda grid: grid_modes(grid, kind, steps_of_kind(kind)))
+    )
     modes = np.column_stack([clocks, np.zeros(len(clocks))])
     return modes, *predict_modes(observations_of(table), modes)
+
+
+def _with_strongest(grid: Grid | None, modes_of: Callable[[Any], Sequence[Any]]) -> list[Any]:
+    """Return the modes of a grid; a draw also has the strongest of those that it was drawn from."""
+    modes = [*modes_of(grid)]
+    if grid is None or grid.random is None:
+        return modes
+    whole = modes_of(grid.model_copy(update={"random": None}))
+    values = np.nan_to_num(np.array([[*mode] for mode in whole], np.float64))
+    strongest = whole[(values / values.max(0).clip(1e-9)).sum(1).argmax()]
+    return modes if strongest in modes else [*modes, strongest]
 
 
 def predict_modes(rows: Observations, modes: Numbers) -> tuple[Numbers, Numbers, Numbers]:
@@ -440,9 +459,11 @@ def _waiting_w(entry: BoardEntry, table: ModeTable, modes: Numbers, root: Path) 
     where = f"board {entry.name}"
     if not isinstance(entry.waiting_w, str):
         return np.full(len(modes), entry.waiting_w)
-    twin, devices = load_twin_with_modes([], root), Devices(root)
-    boards = {devices.get(name, where).board: board for name, board in twin.boards.items()}
-    if table.key.provenance != "simulated" or table.key.device not in boards:
+    boards: dict[str, Any] = {}
+    if table.key.provenance == "simulated":
+        twin, devices = load_twin_with_modes([], root), Devices(root)
+        boards = {devices.get(name, where).board: board for name, board in twin.boards.items()}
+    if table.key.device not in boards:
         raise ConfigError(
             f"waiting_w is {entry.waiting_w}, and its table is not that of a simulated board",
             where=where,

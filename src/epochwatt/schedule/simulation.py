@@ -30,11 +30,9 @@ N_EVENTS = 40_000  # requests, and mini-batches of training between them, of `at
 class Interleaved(NamedTuple):
     """Mini-batches that a plan runs; all but the batch size may differ from stream to stream: (r,).
 
-    Attributes
-    ----------
-    batch_size : requests of a mini-batch
-    infer_s, train_s : time of one mini-batch
-    n_train : mini-batches of training after one of inference, at most
+    `batch_size`: requests of a mini-batch
+    `infer_s`, `train_s`: time of one mini-batch
+    `n_train`: mini-batches of training after one of inference, at most
     """
 
     batch_size: int

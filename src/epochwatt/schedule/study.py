@@ -138,12 +138,11 @@ def learn(
 ) -> dict[str, list[Learned]]:
     """Let the solvers with networks profile and learn a workload; solver -> what it knows by draw.
 
-    Parameters
-    ----------
-    reference : another training job in all modes, which PowerTrain transfers from; None: without it
-    n_draws : seeds of the modes that are drawn
-    is_training : whether the workload trains: the baseline then draws more modes
-    cache : folder where the networks of the reference are kept; None: nowhere
+    `reference`: another training job in all modes, which PowerTrain transfers from; None: without
+    it
+    `n_draws`: seeds of the modes that are drawn
+    `is_training`: whether the workload trains: the baseline then draws more modes
+    `cache`: folder where the networks of the reference are kept; None: nowhere
     """
     network, n_modes = load_method(NETWORK), len(workload.modes)
 

@@ -104,10 +104,8 @@ def read() -> NotMade:
 class Watch(logging.Handler):
     """Collects jobs that fail; in a dry run with `LIST` it appends all jobs to that file.
 
-    Attributes
-    ----------
-    failures : so far
-    is_stopped : somebody pressed Ctrl-C, or asked in another way
+    `failures`: so far
+    `is_stopped`: somebody pressed Ctrl-C, or asked in another way
     """
 
     def __init__(self) -> None:

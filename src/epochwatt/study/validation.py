@@ -25,24 +25,42 @@ def validated(model: type[T], value: Any, path: str, where: str = "") -> T:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise explained(error, model, path, where) from None
+        raise _explained(error, model, value, path, where) from None
 
 
-def explained(error: ValidationError, model: type[BaseModel], path: str, where: str) -> ConfigError:
+def _explained(
+    error: ValidationError, model: type[BaseModel], value: Any, path: str, where: str
+) -> ConfigError:
     """Return a ConfigError for the first of pydantic's errors; an unknown key is preferred."""
     # where a key is misspelt, the right one is missing, too
     errors = sorted(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")
     details = errors[0]
-    key = ".".join(filter(None, [where, *map(str, details["loc"])]))
     if details["type"] == "extra_forbidden":
         owner = _model_at(model, details["loc"][:-1])
+        key = ".".join(filter(None, [where, *map(str, details["loc"])]))
         problem = f"unknown key {key!r} (value {details['input']!r})"
         return ConfigError(problem, where=path, allowed=owner.model_fields)
     if details["type"] == "missing":
+        key = ".".join(filter(None, [where, *map(str, details["loc"])]))
         do = f"add it: {_description(model, details)}"
         return ConfigError(f"key {key!r} is missing", where=path, do=do)
+    keys = _keys_of(value, details["loc"])
+    key = ".".join(filter(None, [where, *map(str, keys)]))
     problem = f"{key or 'the file'} is {details['input']!r}"
-    return ConfigError(problem, where=path, allowed=_allowed(details))
+    # a value of several kinds has an error for each
+    same = [e for e in errors if _keys_of(value, e["loc"]) == keys]
+    return ConfigError(problem, where=path, allowed=" or ".join(dict.fromkeys(map(_allowed, same))))
+
+
+def _keys_of(value: Any, loc: tuple[Any, ...]) -> list[Any]:
+    """Return the keys of a place; pydantic also names the kinds that a value may be of."""
+    keys = []
+    for part in loc:
+        is_index = isinstance(value, list) and isinstance(part, int) and part < len(value)
+        if is_index or (isinstance(value, dict) and part in value):
+            keys.append(part)
+            value = value[part]
+    return keys
 
 
 def _allowed(details: Any) -> str:
@@ -71,6 +89,7 @@ def _model_at(model: type[BaseModel], loc: tuple[Any, ...]) -> type[BaseModel]:
     for part in loc:
         field = model.model_fields.get(str(part))
         candidates = typing.get_args(field.annotation) if field else ()
+        candidates = tuple(getattr(c, "__origin__", c) for c in candidates)  # of Annotated
         inner = [c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)]
         model = inner[0] if inner else model
     return model

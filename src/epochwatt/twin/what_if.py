@@ -535,9 +535,9 @@ def _assumed_lines(answer: Answer) -> list[str]:
     p, board = answer.twin.parameters, answer.request.setting.board
     moved = resources.assumed_in_play(answer.request.setting, p)
     lines = [
-        f"  assumed, supported by no published number: {name} = {p[name]:g} "
-        f"{p.described[name].unit}; with 10 % more: time {_signed(time)} %, energy "
-        f"{_signed(energy)} %"
+        f"  assumed, supported by no published number: {name} = "
+        f"{f'{p[name]:g} {p.described[name].unit}'.rstrip()}; with 10 % more: time "
+        f"{_signed(time)} %, energy {_signed(energy)} %"
         for name, (time, energy) in list(moved.items())[:SHOWN]
     ]
     return lines + [

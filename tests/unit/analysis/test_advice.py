@@ -42,7 +42,7 @@ def test_workers_that_were_measured_to_hide_the_wait_are_named(judged):
     assert advice.saved_low_pct < advice.saved_pct < advice.saved_high_pct
     assert "14.3 s here, 5.85 s there: 59 % less" in advice.reason
     assert other.kind == "none"
-    assert other.advice == ("Bound by compute: faster than the 1 neighbouring setting measured.")
+    assert other.advice == ("Bound by compute: faster than the neighbouring setting measured.")
 
 
 SLOW, FAST = {"num_workers": 0}, {"num_workers": 2, "prefetch_factor": 2}

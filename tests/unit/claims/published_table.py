@@ -12,10 +12,7 @@ PRINTED_KEYS = (*(PRINTED.get(name, name) for name in KEY[1:]), "epoch")
 
 
 class PublishedTable(EpochTable):
-    """Printed values of the papers (measurements.csv), as if they were measured.
-
-    Single epochs, predictions and idle powers (but as bounds) are not printed.
-    """
+    """Printed values of the papers (measurements.csv), as if they were measured."""
 
     def __init__(self, measurements):
         super().__init__()

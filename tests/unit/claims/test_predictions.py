@@ -15,10 +15,7 @@ ABOUT |= {"num_workers": 4, "batch_size": 16, "cache_policy": "kept", "imported"
 
 @pytest.fixture
 def folder(tmp_path):
-    """Return a function that writes predictions of board groups that differ from ABOUT.
-
-    The first group has other numbers than all others. `imported` and `dataset_scale` are theirs.
-    """
+    """Return a function that writes predictions of board groups that differ from ABOUT."""
 
     def write(*differing, first=0):
         groups = [*differing[:first], {}, *differing[first:]]

@@ -1,10 +1,7 @@
-"""Help and completion: complete, with examples that can be typed, and names of the checkout."""
+"""Help: complete, with examples that can be typed."""
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 
 import click
 import pytest
@@ -48,32 +45,3 @@ def test_the_command_line_alone_imports_no_library_but_click(python):
     assert not {"numpy", "yaml", "pandas", "pydantic"} & loaded
     board = python("import sys, epochwatt.board.training.__main__; print(*sys.modules)").split()
     assert "click" not in board
-
-
-def offered(*words):
-    """Return what bash is offered for the last of the words of a command line."""
-    environment = {
-        **os.environ,
-        "_EPOCHWATT_COMPLETE": "bash_complete",
-        "COMP_WORDS": " ".join(["epochwatt", *words]),
-        "COMP_CWORD": str(len(words)),
-    }
-    command = [sys.executable, "-m", "epochwatt"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
-
-
-def test_commands_options_and_names_of_the_checkout_are_completed(
-    checkout, measure, tmp_path_factory, monkeypatch
-):
-    run = checkout.runs[0]
-    measure(run, 0)
-    assert offered("plan", "sm") == ["small"]
-    assert "host" in offered("doctor", "--device", "")
-    assert offered("discard", run.id[:8]) == [run.id]
-    assert offered("recommend", "--model", "len") == ["lenet"]
-    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))  # where there is no checkout
-    assert offered("re") == ["recommend", "report"]
-    assert offered("plan", "--ex") == ["--explain"]
-    assert offered("what-if", "--dvfs", "o") == ["on", "off"]
-    assert offered("what-if", "--device", "a") == []

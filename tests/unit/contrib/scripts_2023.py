@@ -28,11 +28,7 @@ def power_w(t_s):
 
 
 class ScriptRun:
-    """One run of the scripts into a folder; a second one there goes behind the first.
-
-    By default 3 epochs of 5 mini-batches, each of 1 s fetch, 2 s compute and 0.125 s besides, so an
-    epoch takes 15.625 s; before each, vmtouch takes a second and sees 10, 50, 90, 90 %.
-    """
+    """One run of the scripts into a folder; a second one there goes behind the first."""
 
     def __init__(self, folder, workers=4, prefetch=2):
         self.folder = Path(folder)

@@ -262,15 +262,6 @@ def test_what_config_does_not_have_is_refused(changes, found, allowed, logs, tak
 # -- in the run table: drawn and counted, never measured ------------------------------------------
 
 
-@pytest.fixture
-def run(logs, take, checkout):
-    """The imported run, as the table has it."""
-    logs()
-    take()
-    checkout.write("config.yaml", "studies: [small, imported]\n")
-    return checkout.runs[-1]
-
-
 @pytest.mark.parametrize("text", ["[]", "1.5", "[" * 5000])
 def test_a_damaged_source_is_named_with_what_to_do(tmp_path, text):
     path = tmp_path / "measured/a-run/source.json"

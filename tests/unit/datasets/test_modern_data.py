@@ -1,7 +1,4 @@
-"""ImageNet-, SQuAD-, WikiText- and COCO-like data: made up and original, in their true formats.
-
-The originals are small stand-ins of the same form, put by hand where they are looked for.
-"""
+"""ImageNet-, SQuAD-, WikiText- and COCO-like data: made up and original, in their true formats."""
 
 import io
 import json

@@ -1,7 +1,4 @@
-"""The originals: downloaded and compared, continued after a broken connection, or put by hand.
-
-The network is a server on this machine; addresses and checksums are those of small stand-ins.
-"""
+"""The originals: downloaded and compared, continued after a broken connection, or put by hand."""
 
 import gzip
 import hashlib

@@ -51,20 +51,6 @@ def test_made_again_or_at_another_scale_it_has_the_same_samples(opened, dataset)
             assert label_a == label_b
 
 
-@pytest.mark.parametrize("dataset", ["mnist", "cifar10"])
-def test_classes_can_be_told_apart_but_not_from_a_few_pixels(opened, dataset):
-    """The nearest mean of the first half names the class of most of the other half."""
-    reader, _ = opened(dataset, SMALL[dataset])
-    pixels = reader.images.reshape(len(reader), -1).astype(float)
-    labels = reader.labels
-    assert set(labels.tolist()) == set(range(10))
-    means = np.stack([pixels[:600][labels[:600] == c].mean(axis=0) for c in range(10)])
-    distances = ((pixels[600:, None] - means) ** 2).sum(axis=2)
-    assert (distances.argmin(axis=1) == labels[600:]).mean() > 0.8
-    few = ((pixels[600:, None, 390:394] - means[:, 390:394]) ** 2).sum(axis=2)
-    assert (few.argmin(axis=1) == labels[600:]).mean() < 0.5
-
-
 def test_disk_that_is_full_is_told_from_a_process_of_its_own(tmp_path, monkeypatch):
     def fail(self, index):
         raise OSError(28, "No space left on device")

@@ -6,7 +6,7 @@ from fake_device import DEVICE
 
 from epochwatt.board.device import board_files
 from epochwatt.board.device.identity import identify
-from epochwatt.board.device.kinds import AGX_THOR
+from epochwatt.board.device.kinds import KINDS
 from epochwatt.board.telemetry.rails import ModulePower
 from epochwatt.board.telemetry.tegrastats import parse_line
 from epochwatt.doctor import board as board_checks
@@ -84,7 +84,7 @@ def test_cpus_that_the_hardware_holds_back_are_seen_though_cpufreq_hides_it(thor
 @pytest.mark.parametrize("text", LINES)
 def test_all_power_comes_in_through_vin_and_nothing_is_added_to_it(text):
     rails_mw = parse_line(text).rails_mw
-    assert set(rails_mw) == {rail.label for rail in AGX_THOR.rails}
+    assert set(rails_mw) == {rail.label for rail in KINDS["agx_thor"].rails}
     power = ModulePower("agx_thor", list(rails_mw))
     assert (power.scope, power.total) == ("board", "power_board_w")
     row = power.row([mw / 1e3 for mw in rails_mw.values()])

@@ -339,12 +339,7 @@ def mlperf_runs():
 
 
 def test_real_samples_integrate_to_their_own_summary():
-    """118,715 samples at 1 Hz, gaps and equal stamps: 0.1 % asked, 0.001 % in 90 of 94 runs.
-
-    `wall_energy_j` is the trapezoid from the first to the last sample inside the window. Ours
-    differs where the analyser did not answer (rows of -2 W: no reading here, bridged and flagged),
-    and by the time between samples and the window's bounds, whose place is not kept.
-    """
+    """118,715 samples at 1 Hz, gaps and equal stamps: 0.1 % asked, 0.001 % in 90 of 94 runs."""
     n_samples = n_runs = n_gaps = n_failed = 0
     worst = {}
     for row, t, power, inside in mlperf_runs():

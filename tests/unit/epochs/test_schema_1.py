@@ -1,8 +1,4 @@
-"""Records and tables of schema version 1 are read, shown and continued.
-
-tests/data/schema-1 was written by commit 0f83443, the last of that version: two epochs of a tiny
-network, sampled with made-up power (`benchmarks.template`), and the tables made of them.
-"""
+"""Records and tables of schema version 1 are read, shown and continued."""
 
 import csv
 import math

@@ -43,33 +43,6 @@ NOT_RECORDED = {  # fake boards whose nvpmodel.conf nobody has published
 }
 KINDS_READ = ("nano", "xavier_nx", "agx_orin-jp5", "orin_nano-jp6.2", "agx_thor-jp7.2")
 
-# Files that our code reads or writes on a board and that no recording of ours shows; N is a number.
-UNBACKED = {
-    "proc/sys/kernel/random/boot_id": "any Linux has it",
-    "sys/bus/iNc/drivers/inaNx/N-N/iio:deviceN/shunt_resistor_N": "NVIDIA's driver of JetPack 4",
-    "sys/class/devfreq/gpu-gpc-N/device/load": "looked for in vain on Thor",
-    "sys/class/devfreq/load": "looked for in vain on Thor",
-    "sys/class/load": "looked for in vain on Thor",
-    "sys/class/thermal/cooling_deviceN/cur_state": "Linux' documentation",
-    "sys/class/thermal/cooling_deviceN/stats/total_trans": "Linux' documentation",
-    "sys/class/thermal/cooling_deviceN/type": "Linux' documentation",
-    "sys/devices/N.gaNb/devfreq_dev/cur_freq": "beside max_freq, which is recorded",
-    "sys/devices/N.gaNb/devfreq_dev/device/load": "jetson_stats' code reads it",
-    "sys/devices/N.gvNb/devfreq/N.gvNb/available_frequencies": "beside max_freq",
-    "sys/devices/N.gvNb/devfreq/N.gvNb/cur_freq": "beside max_freq",
-    "sys/devices/N.gvNb/devfreq/N.gvNb/device/load": "jetson_stats' code reads it",
-    "sys/devices/gpu.N/devfreq/N.gpu/available_frequencies": "beside max_freq",
-    "sys/devices/gpu.N/devfreq/N.gpu/cur_freq": "beside max_freq",
-    "sys/devices/gpu.N/devfreq/N.gpu/device/load": "jetson_stats' code reads it",
-    "sys/devices/platform/N.gpu/devfreq_dev/device/load": "recorded as bus@0/17000000.gpu/load",
-    "sys/devices/pwm-fan/cur_pwm": "jetson_stats issue 323 quotes jetson_clocks",
-    "sys/devices/pwm-fan/target_pwm": "jetson_stats issue 323 quotes jetson_clocks",
-    "sys/devices/pwm-fan/temp_control": "jetson_stats issue 323 quotes jetson_clocks",
-    "sys/kernel/actmon_avg_activity/mc_all": "jetson_stats' code reads it",
-    "sys/kernel/debug/clk/emc/clk_rate": "older kernels, from memory",
-    "sys/kernel/debug/clk/override.emc/clk_rate": "jetson_stats issue 323 quotes jetson_clocks",
-}
-
 
 def recorded_params(kind, l4t):
     with open(DATA / "nvpmodel/param_paths.csv", encoding="utf-8") as file:
@@ -158,11 +131,13 @@ def opened(tmp_path_factory):
 
 
 def test_which_of_our_paths_no_recording_backs(opened):
-    with open(DATA / "board_paths.csv", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows, others = (
+        list(csv.DictReader((DATA / name).read_text("utf-8").splitlines()))
+        for name in ("board_paths.csv", "unbacked_paths.csv")
+    )
     assert all(row["source"] for row in rows)
     backed = [row["path"] for row in rows]
     unbacked = {name for name in opened if not any(fnmatch(name, path) for path in backed)}
-    assert unbacked == set(UNBACKED)
+    assert unbacked == {row["path"] for row in others}
     idle = {path for path in backed if not any(fnmatch(name, path) for name in opened)}
     assert not idle, "recorded, but nothing of ours opens it"

@@ -20,12 +20,7 @@ TOUCH_PX = 1.0  # texts may touch
 
 @dataclass(frozen=True)
 class KeepingJob(Job):
-    """A job that keeps the texts of each panel that it saves, as they are drawn for the PNG.
-
-    Attributes
-    ----------
-    saved : panel -> its texts, each with its box and that of the canvas
-    """
+    """A job that keeps the texts of each panel that it saves, as they are drawn for the PNG."""
 
     saved: dict[str, list[tuple[Text, Bbox, Bbox]]] = field(default_factory=dict)
 
@@ -64,12 +59,7 @@ def inked(text, renderer):
 
 
 def assert_readable(panels):
-    """Fail when the text of a panel is too small, overlaps or leaves the canvas.
-
-    Parameters
-    ----------
-    panels : as `KeepingJob.saved`
-    """
+    """Fail when the text of a panel is too small, overlaps or leaves the canvas."""
     assert panels
     for name, texts in panels.items():
         assert texts, f"{name}: no text was drawn"

@@ -7,17 +7,17 @@ from matplotlib.colors import same_color
 
 from epochwatt.claims.claims_table import ComparisonRow, write_comparisons
 from epochwatt.errors import ConfigError
-from epochwatt.figures.common.job import FAILS as RED
 from epochwatt.figures.common.job import MOST_ENTRIES
 from epochwatt.figures.draw_figure import draw_figure
 
 FAILS = "does_not_hold"
-CHANGE = "-5.4 %, here +10.0 %"
+RED = "red: ours is over 15 % off (percentages: 3 points)"
+CHANGE = "-5.4 %, here -5.0 %"
 ROW = {
     "claim": "T5.1.7b", "takeaway": "5.1.7", "paper": "sigmetrics2023", "role": "quant",
     "claim_text": "What four workers save", "backend": "twin", "form": "paper", "board": "",
     "status": FAILS, "verdict": FAILS, "subject": "AGX Xavier, LeNet-5", "tolerance": "3 points",
-    "published_id": "RS5.1.7-01", "published": "-5.4 %", "here": "+10.0 %",
+    "published_id": "RS5.1.7-01", "published": "-5.4 %", "here": "-5.0 %",
     "in_words": f"published {CHANGE}",
 }  # fmt: skip
 
@@ -30,7 +30,7 @@ def row(**changes):
 def drawn(job_of, made_up, tmp_path):
     """Return a function that draws figure 2 with some comparisons; it gives the job."""
 
-    def draw(*comparisons, **changes):
+    def draw(*comparisons, later_wh=1.9, **changes):
         path = str(tmp_path / "comparisons.csv")
         write_comparisons(path, comparisons)
         hdd = {"storage": "hdd", "setup": "sigmetrics2023"}
@@ -38,9 +38,9 @@ def drawn(job_of, made_up, tmp_path):
             made_up(
                 {}, {"energy_paper_wh": wh}, num_workers=w, prefetch_factor=2 if w else None, **hdd
             )
-            for w, wh in ((0, 2.0), (4, 2.2))
+            for w, wh in ((0, 2.0), (4, later_wh))
         ]
-        job = job_of("fig02", *runs, comparisons=path, **changes)
+        job = job_of("fig02", *runs, **{"comparisons": path, **changes})
         draw_figure(job)
         return job
 
@@ -52,13 +52,14 @@ def texts(job, panel="fig02c"):
 
 
 def test_what_fails_is_red_by_its_id_and_told_in_a_line_a_table_and_the_caption(drawn, tmp_path):
-    job = drawn(row())
+    order = {"claim": "T5.1.7a", "role": "core", "published_id": "", "claim_text": "Workers save"}
+    job = drawn(row(), row(**order, in_words="published as less, here more"))
     found = texts(job)
     assert same_color(found[CHANGE].get_color(), job.palette["warning"])
     assert RED in found
-    assert any(f"Take-away {ROW['takeaway']} does not hold" in text for text in found)
+    assert any("fails here in part: Workers save: published as less" in text for text in found)
     with open(tmp_path / "figures/fig02c.claims.csv", newline="", encoding="utf-8") as handle:
-        (failing,) = csv.DictReader(handle)
+        failing, _ = csv.DictReader(handle)
     told = ("claim", "takeaway", "subject", "published", "here", "tolerance", "published_id")
     assert failing == {"sentence": ROW["claim_text"], **{name: ROW[name] for name in told}}
     caption = " ".join((tmp_path / "figures/fig02c.txt").read_text("utf-8").split())
@@ -88,9 +89,17 @@ def test_nothing_is_red_that_holds_or_is_of_others(changes, drawn, tmp_path):
     assert len(lines) == 1
 
 
+def test_what_no_claim_judges_is_red_where_it_is_far_off_and_something_is_judged(drawn):
+    far = CHANGE.replace("-5.0", "+10.0")
+    job = drawn(later_wh=2.2)
+    assert same_color(texts(job)[far].get_color(), job.palette["warning"])
+    job = drawn(later_wh=2.2, comparisons="")
+    assert same_color(texts(job)[far].get_color(), job.palette["published"])
+
+
 def test_print_has_no_notes_and_says_in_its_title_that_it_is_simulated(drawn):
     found = texts(drawn(row(), notes=False))
-    assert not any("not hold here:" in text or " runs" in text for text in found)
+    assert not any("fails here" in text or " runs" in text for text in found)
     assert any(text.startswith("Simulated · ") for text in found)
 
 

@@ -1,14 +1,11 @@
 """The shipped config/plotting.yaml: colours, functions and captions of everything it names."""
 
 from importlib import import_module
-from types import SimpleNamespace
 
 import pytest
-from jinja2 import Environment
 
 from epochwatt.study.config import Plotting
 from epochwatt.study.devices import Devices
-from epochwatt.study.settings import load_settings
 from epochwatt.study.validation import validated
 from epochwatt.study.yaml_files import read_yaml
 
@@ -36,21 +33,3 @@ def test_every_figure_has_a_function_and_every_panel_a_caption_and_one_place(plo
         assert all(panel.caption or figure.caption for panel in figure.panels.values())
         panels += figure.panels
     assert len(set(panels)) == len(panels)
-
-
-@pytest.fixture(scope="module")
-def caption(pytestconfig):
-    """Return a function that renders a figure's caption for a backend, as Snakemake does."""
-    root = pytestconfig.rootpath
-    settings = load_settings({"studies": []}, root)
-    template = (root / "workflow/report/plot_figure.rst").read_text("utf-8")
-    environment = Environment(trim_blocks=True, lstrip_blocks=True)
-
-    def of(figure, backend):
-        snakemake = SimpleNamespace(
-            wildcards=SimpleNamespace(backend=backend),
-            params=SimpleNamespace(caption=settings.caption(figure)),
-        )
-        return environment.from_string(template).render(snakemake=snakemake)
-
-    return of

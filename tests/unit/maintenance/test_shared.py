@@ -58,7 +58,7 @@ def ceilings(checkout, runs):
         **{"telemetry_lost": False, "kernels": [{**kernel, **times}]},
     }
     folder = CeilingFolder("measured", job.id)
-    folder.begin(job.settings[0])
+    folder.open_attempt(job.settings[0])
     folder.finish(job.settings[0], meta)
     place = {"provenance": "measured", "device": "host", "instance": "local", "processor": "cpu"}
     row = CeilingRow(**place, **kernel, repeats=1, time_s=1.0, best_s=1.0, flags="machine_shared")

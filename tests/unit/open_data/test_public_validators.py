@@ -9,8 +9,10 @@ from epochwatt.open_data.schema import TABLES
 
 from .conftest import sweep_rows
 
-frictionless = pytest.importorskip("frictionless")
-croissant = pytest.importorskip("mlcroissant")
+
+@pytest.fixture
+def frictionless():
+    return pytest.importorskip("frictionless")  # seconds, so not where tests are collected
 
 
 @pytest.fixture
@@ -18,14 +20,14 @@ def mixed(package):
     return package([*sweep_rows("public"), *sweep_rows("simulated")])
 
 
-def test_frictionless_accepts_the_package(mixed):
+def test_frictionless_accepts_the_package(mixed, frictionless):
     report = frictionless.Package(str(mixed / layout.DESCRIPTOR)).validate()
     assert report.valid, report.flatten(["rowNumber", "fieldName", "message"])
     rows = {task.name: task.stats.get("rows") for task in report.tasks}
     assert (rows["sweeps-public"], rows["sweeps-simulated"]) == (8, 8)
 
 
-def test_frictionless_knows_every_schema():
+def test_frictionless_knows_every_schema(frictionless):
     for table in TABLES.values():
         schema = frictionless.Schema.from_descriptor(table.descriptor())
         assert schema.field_names == table.header
@@ -33,6 +35,7 @@ def test_frictionless_knows_every_schema():
 
 
 def test_mlcroissant_accepts_the_package_and_reads_its_rows(mixed):
+    croissant = pytest.importorskip("mlcroissant")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its own libraries
         dataset = croissant.Dataset(jsonld=str(mixed / layout.CROISSANT))

@@ -54,7 +54,7 @@ def pairs_page(tmp_path):
 def test_the_page_of_pairs_says_what_is_different_and_what_disturbed_it(pairs_page, tmp_path):
     page, spec = pairs_page(slower_pct=5.0)
     assert "different: mini-batch time (copy, compute), mini-batch time, 10th percentile, " in page
-    assert "equivalent: wait for the loader" in page
+    assert "equivalent: wait" in page
     assert "other programs" not in page
     assert spec["layer"][0]["data"]["values"] == [{"from": -3.0, "to": 3.0}]  # the margin
     assert "podman against none" in (tmp_path / "differences.svg").read_text("utf-8")

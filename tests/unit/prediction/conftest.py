@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import measured
 from epochwatt import columns
-from epochwatt.board.device.kinds import AGX_XAVIER
+from epochwatt.board.device.kinds import KINDS
 from epochwatt.prediction.data.modes import Mode
 from epochwatt.prediction.data.observations import observations_from_rows
 from epochwatt.prediction.evaluation.fit_models import fit_models
@@ -49,7 +49,7 @@ def efij():
 
 @pytest.fixture(scope="session")
 def agx():
-    return board_of_kind(AGX_XAVIER)
+    return board_of_kind(KINDS["agx_xavier"])
 
 
 @pytest.fixture(scope="session")
@@ -80,6 +80,23 @@ def yolo(measured_folder):
     return measured.yolo(measured_folder)
 
 
+@pytest.fixture(scope="session")
+def coverage():
+    """Return a function: how many test modes of splits the intervals of a fit hold, of how many."""
+
+    def count(fit, observations, splits):
+        held = []
+        for train, test in splits:
+            predictor, rows = fit(observations.only(train)), observations.only(test).per_mode()
+            low, high = predictor.interval(rows.modes)
+            held += (
+                (low <= rows.values(predictor.target)) & (rows.values(predictor.target) <= high)
+            ).tolist()
+        return sum(held), len(held)
+
+    return count
+
+
 # modes of a made-up board, in which cores never differ: four of them fix all that there is to fix
 PLANTED = {
     name: Mode(8, cpu, gpu, emc)
@@ -106,11 +123,7 @@ def linear_world():
 
 @pytest.fixture
 def planted(tmp_path, write_epochs):
-    """Return a function that writes runs of a linear world: paths of epochs.csv, run -> mode.
-
-    Epoch 0 takes twice as long, `n_later` follow; `energy` False: none was measured; `factors` as
-    of all runs.
-    """
+    """Return a function that writes runs of a linear world: paths of epochs.csv, run -> mode."""
 
     def write(networks=tuple(PER_NETWORK), letters="abcdefghij", energy=True, n_later=3, **factors):
         paths, modes = [], {}

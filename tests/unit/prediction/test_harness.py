@@ -115,7 +115,7 @@ def test_methods_without_energy_of_their_own_predict_it_as_time_x_power(epochs, 
     assert set(answers["target"]) == {"time_s"}
 
 
-def test_real_modes_of_agx_xavier_left_out_one_by_one(yolo):
+def test_real_modes_of_agx_xavier_left_out_one_by_one(yolo, coverage):
     """Inference, not training: YOLOv3 on AGX Xavier in its seven stock modes."""
     for table in (measured.without_gated_mode(yolo) | measured.with_gpu_share(yolo)).values():
         splits = leave_one_mode_out(table.distinct())
@@ -124,7 +124,7 @@ def test_real_modes_of_agx_xavier_left_out_one_by_one(yolo):
         assert errors["time_s", "physical"] < min(errors["time_s", "paper"] / 2, 5)
         assert errors["energy_wh", "physical"] < errors["energy_wh", "paper"]
         for fit in (fit_physical_time, fit_power):
-            n_held, n_modes = measured.coverage(fit, table, splits)
+            n_held, n_modes = coverage(fit, table, splits)
             assert n_held >= 0.6 * n_modes
 
 

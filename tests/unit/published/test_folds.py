@@ -51,29 +51,6 @@ def test_leaks_that_follow_from_the_tables_are_in_the_file(published, twin):
     assert {leak.rule for leak in committed} == set(RULES)
 
 
-GIVING = """
-5.1.1 S5.2.2-03 S5.1.6-10  12.9 s, 20.9 s
-5.2.2 S5.1.1-02 S5.3.1-01  12.9 s, 1443 x 195 ms
-5.1.6 S5.1.1-06 RS5.1.3-03  21 s, 2.4 x 456 s
-5.1.3 S5.1.6-09 S5.5.1-01 S5.1.5-01  456 s, 1.9 x 12 s of 349 s, 2.5 x
-5.1.5 S5.1.3-01 S5.1.3-02 S5.1.3-03 S5.1.3-04  printed there again
-5.5.1 S5.6-05 S5.4.1-01 RS5.6-01 RS5.6-02 RS5.6-03  31 W, 15 h / 150
-5.6 S5.5.1-01 S5.5.1-03  349 s, 3.03 Wh
-5.4.1 S5.5.1-01  15 h / 150
-5.3.1 S5.2.2-01 S5.2.2-04 RS5.6.7-05
-5.6.7 S5.3.1-01 S5.2.2-01 RS5.6.6-12
-5.6.6 RS5.6.5-04 RS5.6.7-01
-H-III.B H-III.A-02  173 s, 173.8 s
-H-III.F H-III.A-03  1226 s, 1200 s
-"""
-
-
-@pytest.mark.parametrize("line", GIVING.strip().splitlines())
-def test_rows_that_give_a_takeaway_away_leave_with_it(found, line):
-    takeaway, *lost = line.partition("  ")[0].split()
-    assert set(lost) <= found[takeaway].removed
-
-
 def test_nothing_that_is_kept_gives_away_or_repeats_what_is_removed(published, twin, found):
     """To the end: what gives a removed number away is removed, and what gives that away, too."""
     rows, leaks = judged(twin), load_leaks(twin, published.facts())

@@ -1,6 +1,7 @@
 """The plan: what is asked for, what is measured, how long the rest may take and why."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -8,47 +9,7 @@ from epochwatt.study import plan
 from epochwatt.study.plan import plan_lines, why_lines
 
 # What `snakemake --dry-run` says (9.27.1), shortened to one job of each kind.
-DRY_RUN = """\
-Building DAG of jobs...
-Job stats:
-job              count
--------------  -------
-train_epoch          1
-total                3
-
-
-[Fri Nov 20 11:40:49 2026]
-rule train_epoch:
-    input: data/mnist-digits-x8/manifest.json, results/runs/{run}/part-0-0.json
-    output: results/runs/{run}/part-1-1.json
-    jobid: 12
-    reason: Missing output files: results/runs/{run}/part-1-1.json; Code has changed since x
-    wildcards: run={run}, first=1, last=1
-    resources: tmpdir=/tmp
-[Fri Nov 20 11:40:49 2026]
-rule train_epoch:
-    output: results/runs/host-other/part-0-0.json
-    reason: Missing output files: results/runs/host-other/part-0-0.json
-    wildcards: run=host-other, first=0, last=0
-[Fri Nov 20 11:40:49 2026]
-rule collect_run:
-    input: results/runs/{run}/part-0-0.json, results/runs/{run}/part-1-1.json
-    output: results/runs/{run}/epochs.csv
-    reason: Params have changed since last execution
-    wildcards: run={run}
-[Fri Nov 20 11:40:49 2026]
-localrule plot_fig02:
-    input: results/runs/{run}/epochs.csv, results/runs/host-other/epochs.csv
-    output: results/figures/host/fig02a.svg
-    reason: Input files updated by another job: results/runs/host-other/epochs.csv, \
-results/runs/{run}/epochs.csv
-Job stats:
-job              count
--------------  -------
-train_epoch          1
-total                3
-This was a dry-run (flag -n).
-"""
+DRY_RUN = (Path(__file__).parents[2] / "data/dry_run.txt").read_text("utf-8")
 
 
 @pytest.fixture

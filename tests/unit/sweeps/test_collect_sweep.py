@@ -64,7 +64,7 @@ def test_an_unknown_flag_and_a_missing_mode_are_errors(two, orin, measure_mode):
 def test_a_damaged_mode_goes_to_the_trash_and_is_measured_again(two, orin, measure_mode):
     for mode in two.settings:
         folder = measure_mode(two, mode)
-    Path(folder.mode_path(two.settings[1]), "minibatches.npy").write_bytes(b"\x93NUMPY")
+    Path(folder.path_of(two.settings[1]), "minibatches.npy").write_bytes(b"\x93NUMPY")
     with pytest.raises(RecordError, match=r"was altered.*; the mode was moved to") as error:
         collected(two, orin.settings())
     assert "start the workflow again" in str(error.value)

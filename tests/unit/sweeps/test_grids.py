@@ -7,7 +7,7 @@ from cpufreq_tree import make_cpufreq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochwatt.board.device.kinds import AGX_ORIN
+from epochwatt.board.device.kinds import KINDS
 from epochwatt.errors import ConfigError
 from epochwatt.sweeps import grids
 from epochwatt.sweeps.config import Grid
@@ -36,7 +36,7 @@ def test_a_named_grid_has_its_printed_size_and_no_mode_twice(name: str) -> None:
 
 
 def test_other_clocks_than_the_printed_ones_are_refused_or_taken_by_the_rule() -> None:
-    jetpack_6 = AGX_ORIN.releases[-1].gpu_hz
+    jetpack_6 = KINDS["agx_orin"].releases[-1].gpu_hz
     board = ORIN._replace(gpu_mhz=tuple(hz / 1e6 for hz in jetpack_6))
     with pytest.raises(ConfigError) as refused:
         grids.named_grid("powertrain-orin", "agx_orin", board)

@@ -12,7 +12,7 @@ import pytest
 from epochwatt import cli
 from epochwatt.counting.kernel_counts import generic_kernel_counts
 from epochwatt.errors import EpochwattError
-from epochwatt.twin import nearest, resources
+from epochwatt.twin import resources
 from epochwatt.twin.boards import Clocks, SampleFacts
 from epochwatt.twin.epoch import Setting
 from epochwatt.twin.parameters import load_parameters, write_parameters
@@ -309,8 +309,3 @@ def test_extreme_network_is_bound_by_what_it_has_too_much_of(on_agx, twin, chang
 
 
 # -- the nearest published numbers -----------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def published():
-    return nearest.published_questions(ROOT)

@@ -9,7 +9,7 @@ import os
 import re
 from typing import List, NamedTuple, Optional
 
-from epochwatt.board.device.board_files import text
+from epochwatt.board.device.board_files import number, text
 
 
 class Alarm(NamedTuple):
@@ -37,11 +37,11 @@ def throttling(root: str) -> Optional[Alarm]:
     """
     events, active = [], []
     for folder in _paths(root, "sys/class/thermal/cooling_device*"):
-        state = _number(folder, "cur_state")
+        state = number(folder, "cur_state")
         if state is None or not slows_down(text(folder, "type")):
             continue
         active.append(int(state > 0))
-        events.append(_number(folder, "stats/total_trans") or 0)
+        events.append(number(folder, "stats/total_trans") or 0)
     return Alarm(sum(events), sum(active)) if active else None
 
 
@@ -68,11 +68,5 @@ def _paths(root: str, pattern: str) -> List[str]:
 
 
 def _numbers(folder: str, pattern: str) -> List[int]:
-    numbers = [_number(*os.path.split(path)) for path in _paths(folder, pattern)]
-    return [number for number in numbers if number is not None]
-
-
-def _number(folder: str, name: str) -> Optional[int]:
-    """Return the whole number in a file; None: it holds none (an unconnected channel)."""
-    word = text(folder, name)
-    return int(word) if re.match(r"[0-9]{1,18}$", word) else None
+    values = [number(*os.path.split(path)) for path in _paths(folder, pattern)]
+    return [value for value in values if value is not None]

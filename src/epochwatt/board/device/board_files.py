@@ -70,14 +70,14 @@ def online(root: str) -> Tuple[int, ...]:
 def cpu_khz(root: str) -> Tuple[int, ...]:
     """Return the CPU's clocks in kHz, ascending; empty where the board does not list them."""
     name = "cpufreq/scaling_available_frequencies"
-    tables = (_integers(text(cpu_folder(root, cpu), name)) for cpu in cpus(root))
+    tables = (integers(text(cpu_folder(root, cpu), name)) for cpu in cpus(root))
     return next((table for table in tables if table), ())
 
 
 def gpu_hz(root: str) -> Tuple[int, ...]:
     """Return the GPU's clocks in Hz, ascending; empty where the board does not list them."""
     folder = find_gpu(root)
-    return _integers(text(folder, "available_frequencies")) if folder else ()
+    return integers(text(folder, "available_frequencies")) if folder else ()
 
 
 def emc_hz(root: str) -> Tuple[int, ...]:
@@ -125,13 +125,13 @@ def read_clocks(root: str) -> Dict[str, Any]:
     ):
         files = ["cpufreq/{}_freq".format(name) for name in names]
         clocks["cpu_{}khz".format(key)] = {
-            str(c): _number(cpu_folder(root, c), *files) for c in cores
+            str(c): number(cpu_folder(root, c), *files) for c in cores
         }
     for key, name in (("", "cur"), ("min_", "min"), ("max_", "max")):
-        clocks["gpu_{}hz".format(key)] = _number(gpu, name + "_freq")
-    clocks["emc_hz"] = _number(root, *EMC_CLOCK_FILES)
+        clocks["gpu_{}hz".format(key)] = number(gpu, name + "_freq")
+    clocks["emc_hz"] = number(root, *EMC_CLOCK_FILES)
     cap = _conf_file(root, _conf_or_none(root), "EMC", "MAX_FREQ")
-    clocks["emc_cap_hz"] = _number(*os.path.split(cap)) if cap else None
+    clocks["emc_cap_hz"] = number(*os.path.split(cap)) if cap else None
     return clocks
 
 
@@ -433,13 +433,14 @@ def text(folder: str, name: str) -> str:
         return ""
 
 
-def _integers(text: str) -> Tuple[int, ...]:
+def integers(text: str) -> Tuple[int, ...]:
+    """Return the whole numbers among the words of a text, ascending, each once."""
     return tuple(sorted({int(word) for word in text.split() if re.match(r"[0-9]{1,19}$", word)}))
 
 
-def _number(folder: str, *names: str) -> Optional[int]:
+def number(folder: str, *names: str) -> Optional[int]:
     """Return the number in the first of the files that holds one."""
-    return next((n for name in names for n in _integers(text(folder, name))), None)
+    return next((n for name in names for n in integers(text(folder, name))), None)
 
 
 def fan_files(root: str) -> List[Tuple[str, str, str]]:

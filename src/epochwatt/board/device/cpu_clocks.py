@@ -12,7 +12,6 @@ of an idle CPU many drivers report whatever it had last.
 
 import logging
 import os
-import re
 import signal
 import threading
 import time
@@ -93,7 +92,8 @@ class CpuClocks:
     def _steps_khz(self) -> List[int]:
         """Return `steps_mhz` in kHz, also where this user may not set them."""
         cpus = board_files.online(self.root)
-        tables = [set(self._numbers(cpu, "scaling_available_frequencies")) for cpu in cpus]
+        names = (os.path.split(self._path(cpu, "scaling_available_frequencies")) for cpu in cpus)
+        tables = [set(board_files.integers(board_files.text(*name))) for name in names]
         if any(tables):
             return sorted(set.intersection(*tables))
         lowest = [self._number(cpu, "cpuinfo_min_freq") for cpu in cpus]
@@ -228,9 +228,5 @@ class CpuClocks:
     def _path(self, cpu: int, name: str) -> str:
         return os.path.join(board_files.cpu_folder(self.root, cpu), "cpufreq", name)
 
-    def _numbers(self, cpu: int, name: str) -> List[int]:
-        words = board_files.text(os.path.dirname(self._path(cpu, name)), name).split()
-        return [int(word) for word in words if re.match(r"[0-9]{1,12}$", word)]
-
     def _number(self, cpu: int, name: str) -> Optional[int]:
-        return next(iter(self._numbers(cpu, name)), None)
+        return board_files.number(os.path.dirname(self._path(cpu, name)), name)

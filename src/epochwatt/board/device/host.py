@@ -8,6 +8,7 @@ import resource
 import sys
 from typing import List, NamedTuple, Optional, Tuple
 
+from epochwatt.board.records.files import csv_rows
 from epochwatt.board.records.shapes import Document
 
 _LIBRARIES = ("torch", "torchvision", "numpy", "PIL")
@@ -20,19 +21,6 @@ TUNING = (
     "NVIDIA_TF32_",
 )
 SHM = "/dev/shm"
-_ARM_CORES = {  # maker and part: of the boards, and of servers that a fleet may have
-    ("0x41", "0xd03"): "Cortex-A53",
-    ("0x41", "0xd07"): "Cortex-A57",
-    ("0x41", "0xd08"): "Cortex-A72",
-    ("0x41", "0xd0b"): "Cortex-A76",
-    ("0x41", "0xd0c"): "Neoverse-N1",
-    ("0x41", "0xd40"): "Neoverse-V1",
-    ("0x41", "0xd42"): "Cortex-A78AE",
-    ("0x41", "0xd4f"): "Neoverse-V2",
-    ("0x41", "0xd83"): "Neoverse-V3AE",
-    ("0x4e", "0x003"): "NVIDIA Denver 2",
-    ("0x4e", "0x004"): "NVIDIA Carmel",
-}
 PRELOADED = "LD_PRELOAD"  # such as another allocator
 
 
@@ -237,7 +225,10 @@ def _cpu_model() -> str:
             return values[key]
     maker, part = values.get("CPU implementer"), values.get("CPU part")
     if maker and part:
-        return _ARM_CORES.get((maker, part)) or f"ARM core, maker {maker}, part {part}"
+        # of the boards, and of servers that a fleet may have
+        rows = csv_rows(__file__, "arm_cores.csv")
+        names = [core for *numbers, core in rows if numbers == [maker, part]]
+        return names[0] if names else f"ARM core, maker {maker}, part {part}"
     return platform.processor() or "unknown"
 
 

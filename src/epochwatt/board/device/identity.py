@@ -5,6 +5,7 @@ import re
 from typing import Dict, NamedTuple, Optional, Tuple
 
 from epochwatt.board.device.board_files import board_kind, text
+from epochwatt.board.records.files import csv_rows
 
 
 class Identity(NamedTuple):
@@ -17,19 +18,13 @@ class Identity(NamedTuple):
     jetpack: str  # 4.5.1; of a newer release than is known here `7.2.1 or later`
 
 
-def _table(name: str) -> Dict[str, str]:
-    """Return a table of two columns that lies beside this module."""
-    with open(os.path.join(os.path.dirname(__file__), name), encoding="ascii") as lines:
-        return dict(line.strip().split(",") for line in list(lines)[1:])
-
-
 # Part number in `compatible` of the device tree -> name of the module, also of those that are of no
 # kind. SOURCE: NVIDIA's and Linux's device trees, and two public tables of them (stored index
 # 17575627389, 33308634859)
-MODULES = _table("modules.csv")
+MODULES: Dict[str, str] = dict(csv_rows(__file__, "modules.csv"))
 # L4T release -> JetPack. SOURCE: developer.nvidia.com/embedded/jetpack-archive; 35.6.2, 36.4.7 and
 # 36.5 on: docs/reference/sources.md
-JETPACK = _table("jetpack.csv")
+JETPACK: Dict[str, str] = dict(csv_rows(__file__, "jetpack.csv"))
 
 _RELEASE = re.compile(r"^#\s*R(\d+)\s*\(release\)\s*,\s*REVISION:\s*(\d+(?:\.\d+)*)", re.MULTILINE)
 

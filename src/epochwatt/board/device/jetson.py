@@ -18,6 +18,7 @@ from epochwatt.board.device.cpu_clocks import undisturbed
 from epochwatt.board.device.frequencies import resolve
 from epochwatt.board.device.machine import Machine, outcome
 from epochwatt.board.device.root_helper import FOLDER, INSTALLED, REBOOT, REFUSED, STATE
+from epochwatt.board.records.files import csv_rows
 from epochwatt.board.records.shapes import Document
 from epochwatt.errors import BoardError, ConfigError, RebootNeeded
 
@@ -119,21 +120,17 @@ class JetsonBoard(Machine):
         if not mode and dvfs == "on":
             now = clocks.summary(board_files.read_clocks(self.root))
             return outcome(mode, dvfs, read_back=now)
-        resolved = self._set(mode, dvfs)
-        fan = self._fan_to_maximum()
-        readings, unmet, unverified = self._read_back(resolved, dvfs)
-        read_back = clocks.summary(readings)
+        applied = self.change(mode, dvfs)
+        unmet = applied.pop("unmet")
         if unmet:
             raise BoardError(
                 "the board did not take the power mode; nothing was measured",
-                found=clocks.complaints(unmet, resolved),
+                found=clocks.complaints(unmet, applied["resolved"]),
                 do=clocks.HELD_BACK_DO
-                if read_back["held_back"]
+                if applied["read_back"]["held_back"]
                 else "look at `sudo nvpmodel -q --verbose` and `sudo jetson_clocks --show`",
             )
-        return outcome(
-            mode, dvfs, resolved=resolved, read_back=read_back, unverified=unverified, fan=fan
-        )
+        return applied
 
     def _set(self, mode: Document, dvfs: str) -> Document:
         """Set a mode by the helper and, with DVFS off, pin its clocks; return its `resolved`.
@@ -363,35 +360,6 @@ class JetsonBoard(Machine):
 
 _NOT_SET = r"failed to (set power mode|parse)|(no request for|bad) power mode|ignoring request"
 
-# what nvpmodel says -> what follows from it
-_REMEDIES = (
-    (
-        r"ignoring request",
-        "nvpmodel does nothing in a container: measure on the board itself, or set the mode there "
-        "and leave power modes out of the device file",
-    ),
-    (
-        r"Error opening \S+: 2\b",
-        "a file that /etc/nvpmodel.conf names is not there: it is not the configuration of this "
-        "module or JetPack. Link the right one of /etc/nvpmodel/ to /etc/nvpmodel.conf",
-    ),
-    (
-        r"Error writing \S+ to \S+/cpufreq/\S+: 16\b",
-        "the mode limits the clock of a core that it switches off: correct it in "
-        "/etc/nvpmodel.conf",
-    ),
-    (
-        r"Error writing \S+ to \S+: 16\b",
-        "something holds it, as a program that uses the GPU: end it, or restart the board",
-    ),
-    (
-        r"Error writing \S+ to \S+: (19|22)\b",
-        "the board does not take that value: correct the mode in /etc/nvpmodel.conf, or set "
-        "another one",
-    ),
-    (r"failed to parse|bad power mode", "correct /etc/nvpmodel.conf"),
-)
-
 
 def _check_output(what: str, output: str) -> None:
     """Check nvpmodel's output; raises BoardError with it: it says that it did not set the mode.
@@ -399,7 +367,8 @@ def _check_output(what: str, output: str) -> None:
     `what`: the mode, for the message
     """
     if re.search(_NOT_SET, output):
-        remedies = (do for pattern, do in _REMEDIES if re.search(pattern, output))
+        rows = csv_rows(__file__, "nvpmodel_remedies.csv")
+        remedies = (do for pattern, do in rows if re.search(pattern, output))
         raise BoardError(
             f"nvpmodel did not set {what}; nothing was measured",
             found=output,

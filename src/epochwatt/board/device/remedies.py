@@ -7,8 +7,6 @@ path of a library, `<missing lib...>` the message that one is not there, and `<s
 keeps in /dev/shm; `@memory` and the like are functions here that look at the machine.
 """
 
-import csv
-import os
 import platform
 import re
 import signal
@@ -16,6 +14,7 @@ import sys
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from epochwatt.board.device import host
+from epochwatt.board.records.files import csv_rows
 
 SOFTWARE = "docs/how-to/jetson-torch.md"
 _MEMORY = (
@@ -101,14 +100,12 @@ _rows: List[Tuple[str, str, str]] = []
 def _table() -> List[Tuple[str, str, str]]:
     """Return pattern, cause and remedy of each known message, read once."""
     if not _rows:
-        path = os.path.join(os.path.dirname(__file__), "remedies.csv")
-        with open(path, encoding="utf-8", newline="") as handle:
-            for row in csv.DictReader(handle):
-                pattern = row["pattern"].replace("<so>", _SO).replace("<shm>", _IN_SHM)
-                missing = re.match("<missing (.*)>$", pattern)
-                if missing:
-                    pattern = _MISSING.replace("NAME", missing.group(1))
-                _rows.append((pattern, row["cause"], row["do"]))
+        for pattern, cause, do in csv_rows(__file__, "remedies.csv"):
+            pattern = pattern.replace("<so>", _SO).replace("<shm>", _IN_SHM)
+            missing = re.match("<missing (.*)>$", pattern)
+            if missing:
+                pattern = _MISSING.replace("NAME", missing.group(1))
+            _rows.append((pattern, cause, do))
     return _rows
 
 

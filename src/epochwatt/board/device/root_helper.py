@@ -1,11 +1,11 @@
 """Set a board's clocks by fixed verbs, as root (board side: Python 3.6 grammar).
 
-`make setup-jetson` packs this module, `board_files.py` and `kinds.py` into one file that root owns,
-/usr/local/sbin/epochwatt-helper (`helper_file.py`); nothing else of epochwatt runs as root. It
-takes no path from its caller (its root is where it is installed, so a fake board holds a separate
-one) and checks each number against the board's own tables. It prints one line of JSON. Exit status:
-0 done, 2 refused and nothing changed, 3 failed, 4 the board has to be restarted first. For what
-each verb may do and why see docs/explanation/root-helper.md.
+`make setup-jetson` packs this module, `board_files.py`, `kinds.py` and its table into one file that
+root owns, /usr/local/sbin/epochwatt-helper (`helper_file.py`); nothing else of epochwatt runs as
+root. It takes no path from its caller (its root is where it is installed, so a fake board holds a
+separate one) and checks each number against the board's own tables. It prints one line of JSON.
+Exit status: 0 done, 2 refused and nothing changed, 3 failed, 4 the board has to be restarted first.
+For what each verb may do and why see docs/explanation/root-helper.md.
 """
 
 import fcntl

@@ -25,8 +25,8 @@ class Medium(NamedTuple):
 
 Mounted = NamedTuple("Mounted", [("medium", Medium), ("free_gib", float)])
 
-_Mount = NamedTuple(
-    "_Mount", [("number", str), ("point", str), ("options", str), ("kind", str), ("source", str)]
+Mount = NamedTuple(
+    "Mount", [("number", str), ("point", str), ("options", str), ("kind", str), ("source", str)]
 )
 
 _IN_RAM = ("tmpfs", "ramfs")
@@ -43,8 +43,8 @@ def medium_of(path: str, root: str = "/") -> Medium:
     `root` is `/`, or the folder of a made-up system (its /proc and /sys).
     """
     real = os.path.realpath(path)
-    innermost = _Mount("", "", "", "", "")
-    for mount in _mounts(root):
+    innermost = Mount("", "", "", "", "")
+    for mount in mounts(root):
         if _within(real, mount.point) and len(mount.point) >= len(innermost.point):
             innermost = mount  # of two on one point the later hides the earlier
     return _medium(innermost, root)
@@ -53,7 +53,7 @@ def medium_of(path: str, root: str = "/") -> Medium:
 def media(root: str = "/") -> List[Mounted]:
     """Return the mounted media that can hold data sets, each once, with their free space."""
     mounted: Dict[str, Mounted] = {}
-    for mount in _mounts(root):
+    for mount in mounts(root):
         writable = "rw" in mount.options.split(",")
         medium = _medium(mount, root)
         if not writable or not medium.device or medium.transport == "ram":
@@ -97,9 +97,9 @@ def _within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def _mounts(root: str) -> List[_Mount]:
+def mounts(root: str) -> List[Mount]:
     """Return the mounts of this process in the order they were made."""
-    mounts = []
+    found = []
     try:
         with open(os.path.join(root, "proc/self/mountinfo"), errors="surrogateescape") as handle:
             lines = handle.read().replace("\0", "?").split("\n")
@@ -111,8 +111,8 @@ def _mounts(root: str) -> List[_Mount]:
         cells, source = mount.split(), file_system.split()
         if len(cells) >= 6 and len(source) >= 2:
             point = _unescaped(cells[4])
-            mounts.append(_Mount(cells[2], point, cells[5], source[0], _unescaped(source[1])))
-    return mounts
+            found.append(Mount(cells[2], point, cells[5], source[0], _unescaped(source[1])))
+    return found
 
 
 def _unescaped(word: str) -> str:
@@ -121,7 +121,7 @@ def _unescaped(word: str) -> str:
     return plain.replace("\0", "?")  # no path holds a NUL
 
 
-def _medium(mount: _Mount, root: str) -> Medium:
+def _medium(mount: Mount, root: str) -> Medium:
     """Return the medium of a mount, by the type of its file system or by its block device."""
     for kinds, transport in ((_IN_RAM, "ram"), (_NETWORK, "network"), (_PSEUDO, "virtual")):
         if mount.kind in kinds:
@@ -131,7 +131,7 @@ def _medium(mount: _Mount, root: str) -> Medium:
     return Medium(mount.point, mount.source, device, transport, rotational)
 
 
-def _block_device(mount: _Mount, root: str) -> str:
+def _block_device(mount: Mount, root: str) -> str:
     """Return the name of the partition or disk below a mount; empty: there is none.
 
     For a file system that spans devices (btrfs) it is the device that was mounted; for an encrypted

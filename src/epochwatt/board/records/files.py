@@ -3,12 +3,13 @@
 A file is written under a temporary name, flushed to the disk and renamed; a folder likewise.
 """
 
+import csv
 import errno
 import hashlib
 import json
 import os
 from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import Any, Iterator, List
 
 from epochwatt.board.records import shapes
 from epochwatt.errors import DamagedError, RecordError, RecordWriteError
@@ -121,6 +122,12 @@ def parse_json(content: bytes, path: str, shape: Any = shapes.ANY) -> Any:
     if wrong is not None:
         raise RecordError(f"{path} cannot be read: {wrong}")
     return value
+
+
+def csv_rows(module: str, name: str) -> List[List[str]]:
+    """Read the rows of a CSV table beside a module (its `__file__`), without the header."""
+    with open(os.path.join(os.path.dirname(module), name), encoding="utf-8", newline="") as lines:
+        return list(csv.reader(lines))[1:]
 
 
 def sha256_of(path: str) -> str:

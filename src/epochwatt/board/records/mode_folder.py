@@ -48,18 +48,10 @@ class ModeFolders(MeasuredFolder):
         """Return `mode_name`."""
         return mode_name(key)
 
-    def mode_path(self, mode: Mapping[str, float]) -> str:
-        """Return the folder of a measured mode."""
-        return self.path_of(mode)
-
     def measured(self) -> List[str]:
         """Return the names of the measured modes, in order."""
         names = os.listdir(self.path) if os.path.isdir(self.path) else []
         return sorted(n for n in names if _NAME.match(n) and not n.endswith(".unfinished"))
-
-    def begin(self, mode: Mapping[str, float]) -> str:
-        """Open an attempt at a mode and return its folder; an earlier one goes."""
-        return self.open_attempt(mode)
 
 
 class SweepFolder(ModeFolders):

@@ -74,11 +74,10 @@ class MeasuredFolder:
 
     `root`: folder that holds all measurements (`measured/`); `name`: id of the run, sweep or device
 
-    Attributes
-    ----------
-    record_name : of the file that says what was measured
-    shape : what readers of that file rely on (`records.shapes`)
-    owner, key : under which names it holds `name` and its own key; empty: it does not
+    Attributes:
+    `record_name`: of the file that says what was measured
+    `shape`: what readers of that file rely on (`records.shapes`)
+    `owner`, `key`: under which names it holds `name` and its own key; empty: it does not
     """
 
     record_name = RECORD
@@ -189,8 +188,19 @@ class MeasuredFolder:
         return self._read_beside(path, meta, sums)
 
     def _read_beside(self, path: str, meta: Document, sums: Sums) -> Any:
-        """Return the record with what lies beside it."""
-        return read_arrays(path, meta, sums)
+        """Read mini-batch times and telemetry.json beside a record, and check them against it."""
+        import numpy as np
+
+        array_path = os.path.join(path, MINIBATCHES)
+        content = checksums.read_checked(array_path, sums)
+        if hashlib.sha256(content).hexdigest() != meta["minibatches_sha256"]:
+            raise DamagedError(f"{array_path} was altered: its SHA-256 differs")
+        try:
+            minibatch_s = np.load(io.BytesIO(content), allow_pickle=False)
+        except Exception as error:
+            raise DamagedError(f"cannot read {array_path}: {error}") from error
+        check_minibatches(minibatch_s, meta, array_path)
+        return EpochRecord(meta, minibatch_s, read_telemetry(path, sums), path)
 
     def _read_meta(self, path: str, key: Any, sums: Sums) -> Document:
         """Read the record's JSON file and check checksum, shape and owner; raises as `read`."""
@@ -352,28 +362,8 @@ def new_trash(root: str, name: str) -> str:
     return path
 
 
-def read_arrays(path: str, meta: Document, sums: Sums) -> EpochRecord:
-    """Read an epoch's mini-batch times and telemetry.json, and check them against its record.
-
-    Raises RecordError: a file cannot be read, or contradicts the record; DamagedError: it is
-    missing or was altered.
-    """
-    import numpy as np
-
-    array_path = os.path.join(path, MINIBATCHES)
-    content = checksums.read_checked(array_path, sums)
-    if hashlib.sha256(content).hexdigest() != meta["minibatches_sha256"]:
-        raise DamagedError(f"{array_path} was altered: its SHA-256 differs")
-    try:
-        minibatch_s = np.load(io.BytesIO(content), allow_pickle=False)
-    except Exception as error:
-        raise DamagedError(f"cannot read {array_path}: {error}") from error
-    check_minibatches(minibatch_s, meta, array_path)
-    return EpochRecord(meta, minibatch_s, read_telemetry(path, sums), path)
-
-
 def read_telemetry(path: str, sums: Sums) -> Document:
-    """Read and check a folder's telemetry.json; {}: it has none. Raises as `read_arrays`."""
+    """Read and check a folder's telemetry.json; {}: it has none. Raises as `read`."""
     telemetry_path = os.path.join(path, TELEMETRY)
     if not os.path.exists(telemetry_path) and TELEMETRY not in (sums or {}):
         return {}

@@ -43,11 +43,9 @@ class SampleWriter:
     Nothing here raises after the file is open: a disk that fills up must not end the sampler. What
     was written stays whole rows, and `error` says what happened. `columns` are without the stamps.
 
-    Attributes
-    ----------
-    n_rows : rows added, those that could not be written included
-    n_lost : rows that could not be written
-    error : why; None: all is well
+    `n_rows`: rows added, those that could not be written included
+    `n_lost`: rows that could not be written
+    `error`: why; None: all is well
     """
 
     def __init__(self, folder: str, source: str, columns: Sequence[str]) -> None:

@@ -13,10 +13,11 @@ import os
 from typing import Dict, List, Optional, Tuple
 
 from epochwatt.board.device import alarms, board_files
+from epochwatt.board.device.board_files import text
 from epochwatt.board.device.kinds import EMC_CLOCK_FILES
 from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry import nvml
-from epochwatt.board.telemetry.open_files import Handle, contents, number, readable, text
+from epochwatt.board.telemetry.open_files import Handle, contents, number, readable
 from epochwatt.board.telemetry.source import NAN, OFFLINE_C, Source, column_names, zone_name
 
 MAX_ZONES = 16
@@ -43,7 +44,7 @@ class BoardSource(Source):
     def __init__(self, root: str) -> None:
         gpu = board_files.find_gpu(root)
         hwmon = sorted(glob.glob(os.path.join(glob.escape(root), "sys/class/hwmon/hwmon*/pwm1")))
-        fans = [p for p in hwmon if text(os.path.join(os.path.dirname(p), "name")) == "pwmfan"]
+        fans = [p for p in hwmon if text(os.path.dirname(p), "name") == "pwmfan"]
         paths: Dict[str, List[str]] = {  # column -> files of which the first that can be read is it
             "gpu_mhz": [os.path.join(gpu, "cur_freq")] if gpu else [],
             "gpu_util_pct": [os.path.join(gpu, name) for name in _GPU_LOADS] if gpu else [],
@@ -106,7 +107,7 @@ def _throttles(root: str) -> List[Tuple[str, Handle]]:
     devices = []
     pattern = os.path.join(glob.escape(root), "sys/class/thermal/cooling_device*")
     for folder in sorted(glob.glob(pattern)):
-        kind = text(os.path.join(folder, "type"))
+        kind = text(folder, "type")
         if alarms.slows_down(kind):
             handle = readable(os.path.join(folder, "cur_state"), 64)
             if handle is not None:
@@ -119,7 +120,7 @@ def _zones(root: str) -> List[Tuple[str, Handle]]:
     zones = []
     for n in range(MAX_ZONES):
         folder = os.path.join(root, f"sys/class/thermal/thermal_zone{n}")
-        name = zone_name(text(os.path.join(folder, "type")))
+        name = zone_name(text(folder, "type"))
         try:
             if name:
                 zones.append((name, Handle(os.path.join(folder, "temp"), 64)))

@@ -33,11 +33,9 @@ Reading = Tuple[float, float, float, Optional[float], Any]
 class Schedule:
     """The instants `start + (k + u) period`, u uniform in [0, 1) and drawn anew for each k.
 
-    Attributes
-    ----------
-    period_s : length of a stratum; each holds one instant
-    instant_s : the next instant, on the monotonic clock
-    n_late : instants that were skipped because they had passed
+    `period_s`: length of a stratum; each holds one instant
+    `instant_s`: the next instant, on the monotonic clock
+    `n_late`: instants that were skipped because they had passed
     """
 
     def __init__(self, period_s: float, seed: object, start_s: float) -> None:
@@ -94,10 +92,8 @@ class Tally:
 
     `total` is the column that holds the source's whole power; None: there is none.
 
-    Attributes
-    ----------
-    n_failed : readings that gave nothing at all
-    error : the latest reason
+    `n_failed`: readings that gave nothing at all
+    `error`: the latest reason
     """
 
     def __init__(self, columns: Sequence[str], total: Optional[str]) -> None:
@@ -191,12 +187,10 @@ def quantile(ascending: List[float], share: float) -> Optional[float]:
 class Tape:
     """Rows of a source in one window: their file and their counts.
 
-    Parameters
-    ----------
-    source : where the readings come from
-    folder : of the window
-    n_before : instants that had passed when it was opened
-    n_late : those of them that were skipped
+    `source`: where the readings come from
+    `folder`: of the window
+    `n_before`: instants that had passed when it was opened
+    `n_late`: those of them that were skipped
     """
 
     def __init__(self, source: Source, folder: str, n_before: int, n_late: int) -> None:

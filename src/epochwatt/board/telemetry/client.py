@@ -87,12 +87,10 @@ class Sampler:
     ) -> "Sampler":
         """Start the process and wait until it is ready.
 
-        Parameters
-        ----------
-        pid : the trainer; its process tree is counted separately
-        data_path, root, power, gpu : as of `discover.sources`
-        timeout_s : for each answer to a command, s
-        program : what the interpreter runs, for tests and benchmarks
+        `pid`: the trainer; its process tree is counted separately
+        `data_path`, `root`, `power`, `gpu`: as of `discover.sources`
+        `timeout_s`: for each answer to a command, s
+        `program`: what the interpreter runs, for tests and benchmarks
         """
         words = [sys.executable, *program, "--parent", str(os.getpid())]
         words += ["--pid", str(pid), "--data", str(data_path), "--seed", str(seed)]

@@ -31,14 +31,13 @@ def sources(
 ) -> List[Source]:
     """Return the usable sources: host counters, then a board's or a processor's and a GPU's.
 
-    Parameters
-    ----------
-    data_path : any path on the file system that holds the data set
-    root : `/`, or the folder of a fake board; processes and disks are the real machine's
-    power : one of `POWER`; where it cannot be used, `sysfs` stands for it and says why, and jtop
-        for `AUTO`
-    gpu : which GPU of a host trains (`which_gpu.choose`)
-    refused : takes up why a source is not used that others would take for the run's: name -> reason
+    `data_path`: any path on the file system that holds the data set
+    `root`: `/`, or the folder of a fake board; processes and disks are the real machine's
+    `power`: one of `POWER`; where it cannot be used, `sysfs` stands for it and says why, and jtop
+    for `AUTO`
+    `gpu`: which GPU of a host trains (`which_gpu.choose`)
+    `refused`: takes up why a source is not used that others would take for the run's: name ->
+    reason
     """
     kind = board_files.board_kind(root)
     refused = {} if refused is None else refused

@@ -8,9 +8,10 @@ import os
 import time
 from typing import Callable, Dict, List, Optional, Tuple
 
-from epochwatt.board.device import board_files
+from epochwatt.board.device import board_files, storage
+from epochwatt.board.device.board_files import text
 from epochwatt.board.records.shapes import Document
-from epochwatt.board.telemetry.open_files import Handle, contents, number, readable, text
+from epochwatt.board.telemetry.open_files import Handle, contents, number, readable
 from epochwatt.board.telemetry.process_tree import ProcessTree, added
 from epochwatt.board.telemetry.source import NAN, Source
 
@@ -39,14 +40,12 @@ class HostSource(Source):
 
     `cpu{n}_mhz` is the clock of core n and of all cores of its cluster.
 
-    Parameters
-    ----------
-    root : `/`, or the folder of a made-up system
-    pid : the trainer; its children are found each second
-    data_path : any path on the file system that holds the data set
-    clock : seconds of the monotonic clock
-    board_root : where the CPU's clocks and temperature are; None: in `root`. A fake board has some
-        of its own, while the training's processes and disks are the real machine's
+    `root`: `/`, or the folder of a made-up system
+    `pid`: the trainer; its children are found each second
+    `data_path`: any path on the file system that holds the data set
+    `clock`: seconds of the monotonic clock
+    `board_root`: where the CPU's clocks and temperature are; None: in `root`. A fake board has some
+    of its own, while the training's processes and disks are the real machine's
     """
 
     name = "host"
@@ -173,10 +172,9 @@ def block_device(root: str, path: str) -> Optional[str]:
         name = f"{os.major(number)}:{os.minor(number)}"
         if os.path.exists(os.path.join(root, "sys/dev/block", name, "stat")):
             return name
-        for line in text(os.path.join(root, "proc/self/mountinfo")).splitlines():
-            mount, _, origin = line.partition(" - ")
-            if mount.split()[2] == name and origin.split()[1].startswith("/dev/"):
-                number = os.stat(os.path.join(root, origin.split()[1][1:])).st_rdev
+        for mount in storage.mounts(root):
+            if mount.number == name and mount.source.startswith("/dev/"):
+                number = os.stat(os.path.join(root, mount.source[1:])).st_rdev
                 return f"{os.major(number)}:{os.minor(number)}"
     except OSError:
         pass
@@ -206,7 +204,7 @@ def cpu_thermal_zone(root: str) -> Tuple[Optional[str], Optional[Handle]]:
     zones = os.path.join(root, "sys/class/thermal")
     names = sorted(os.listdir(zones)) if os.path.isdir(zones) else []
     for name in names:
-        kind = text(os.path.join(zones, name, "type"))
+        kind = text(os.path.join(zones, name), "type")
         if "cpu" in kind.lower() or kind == "x86_pkg_temp":
             handle = readable(os.path.join(zones, name, "temp"), 64)
             if handle is not None:

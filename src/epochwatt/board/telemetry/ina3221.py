@@ -33,8 +33,8 @@ import struct
 from itertools import islice
 from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
+from epochwatt.board.device.board_files import text
 from epochwatt.board.records.shapes import Document
-from epochwatt.board.telemetry.open_files import text
 from epochwatt.board.telemetry.rails import ModulePower, is_connected
 from epochwatt.board.telemetry.source import NAN, Source, sensor_facts
 
@@ -108,24 +108,22 @@ def chips(root: str) -> List[Tuple[Layout, str]]:
 
 
 def _label(folder: str, layout: Layout, number: int) -> str:
-    names = (text(os.path.join(folder, name.format(number))) for name in layout.labels)
+    names = (text(folder, name.format(number)) for name in layout.labels)
     return next(filter(None, names), layout.unlabelled)
 
 
 class Channel:
     """One rail, a channel of the chip whose files lie in `folder`: its files, open.
 
-    Attributes
-    ----------
-    label : the rail
-    fds : the files of a reading, open; none where it is not connected or cannot be opened
-    error : why the latest reading failed; None when it did not
+    `label`: the rail
+    `fds`: the files of a reading, open; none where it is not connected or cannot be opened
+    `error`: why the latest reading failed; None when it did not
     """
 
     def __init__(self, folder: str, layout: Layout, number: int) -> None:
         self.label = _label(folder, layout, number)
         self._per_w = layout.per_w
-        self.shunt = text(os.path.join(folder, layout.shunt.format(number))) or None
+        self.shunt = text(folder, layout.shunt.format(number)) or None
         self.error: Optional[str] = None
         self.fds: List[int] = []
         if not is_connected(self.label):
@@ -218,8 +216,8 @@ class Ina3221Source(Source):
             chips=[  # None where the driver does not show it
                 {
                     "address": os.path.relpath(folder, self._root).split(os.sep)[_ADDRESS],
-                    "samples": text(os.path.join(folder, "samples")) or None,
-                    "update_interval_ms": text(os.path.join(folder, "update_interval")) or None,
+                    "samples": text(folder, "samples") or None,
+                    "update_interval_ms": text(folder, "update_interval") or None,
                 }
                 for _, folder in self._chips
             ],
@@ -266,11 +264,10 @@ def sensor(root: str, parts: Mapping[str, str], period_s: float) -> Document:
     `parts`: the rails that make up the total: label -> column; `period_s`: mean time between
     readings, s
 
-    Returns
-    -------
-    `sensor_facts`: averaging is twice the mean age of a reading, an update is a cycle, a step is at
-    the voltage that the rail has now. Of several chips the slowest counts. And `is_centred`: what
-    it does with a part of a step is in its offset, a matter of calibration (of an INA238: unknown).
+    Returns `sensor_facts`: averaging is twice the mean age of a reading, an update is a cycle, a
+    step is at the voltage that the rail has now. Of several chips the slowest counts. And
+    `is_centred`: what it does with a part of a step is in its offset, a matter of calibration (of
+    an INA238: unknown).
     """
     layouts: List[Layout] = []
     timings: List[Timing] = []
@@ -302,7 +299,7 @@ def timing(layout: Layout, folder: str, n_channels: int, root: str = "/") -> Tim
     samples, shown_ms = _number(folder, "samples"), _number(folder, "update_interval")
     if not samples or shown_ms is None:
         return UNKNOWN
-    kernel = re.match(r"(\d+)\.(\d+)", text(os.path.join(root, "proc/sys/kernel/osrelease")))
+    kernel = re.match(r"(\d+)\.(\d+)", text(root, "proc/sys/kernel/osrelease"))
     shows_one_cycle = kernel is None or tuple(map(int, kernel.groups())) >= _ONE_CYCLE_SINCE
     return _timing(samples, _cycle_s(samples, shown_ms, n_channels, shows_one_cycle))
 
@@ -338,7 +335,7 @@ def _timing_from_device_tree(folder: str) -> Timing:
     average, 8 to 6 the bus's conversion time, 5 to 3 the shunt's.
     """
     tree = os.path.join(os.path.dirname(folder), "of_node")
-    mode = text(os.path.join(folder, "running_mode"))  # only root may read it
+    mode = text(folder, "running_mode")  # only root may read it
     is_forced = os.path.exists(os.path.join(tree, "ti,enable-forced-continuous"))
     is_continuous = mode == "1" if mode else is_forced
     if not is_continuous and not mode:
@@ -373,7 +370,7 @@ def _steps_w(layout: Layout, folder: str) -> Dict[str, Optional[float]]:
             os.path.join(os.path.dirname(path), "ti,shunt-resistor-mohm")
         )
         if milliohm:
-            in_tree_ohm[text(path).rstrip("\0")] = milliohm / 1e3
+            in_tree_ohm[text(*os.path.split(path))] = milliohm / 1e3
     steps_w: Dict[str, Optional[float]] = {}
     for n in layout.numbers:
         label = _label(folder, layout, n)
@@ -389,7 +386,7 @@ def _steps_w(layout: Layout, folder: str) -> Dict[str, Optional[float]]:
 
 
 def _number(folder: str, name: str) -> Optional[float]:
-    digits = text(os.path.join(folder, name))
+    digits = text(folder, name)
     return float(digits) if digits.isdigit() else None
 
 

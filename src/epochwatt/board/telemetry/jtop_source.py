@@ -113,10 +113,8 @@ class Feed:
     `client` is a `jtop.jtop`, not started, or what stands for it in a test, and `interval_s` its
     own; `clock` is the monotonic clock and `uptime` the service's, s.
 
-    Attributes
-    ----------
-    arrivals : instant of the power; the sample and how old it came, s
-    shortest_s : least time from the service's to ours; None: the service gives no time
+    `arrivals`: instant of the power; the sample and how old it came, s
+    `shortest_s`: least time from the service's to ours; None: the service gives no time
     """
 
     def __init__(

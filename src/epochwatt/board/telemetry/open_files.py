@@ -69,12 +69,3 @@ def number(held: bytes) -> float:
         return float(held)
     except ValueError:
         return NAN
-
-
-def text(path: str) -> str:
-    """Return the text of a small file, stripped; empty where it cannot be read."""
-    try:
-        with open(path, "rb") as file:  # None: it answers EAGAIN
-            return (file.read() or b"").decode("utf-8", "replace").strip()
-    except OSError:
-        return ""

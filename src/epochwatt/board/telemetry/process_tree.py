@@ -3,7 +3,8 @@
 import os
 from typing import Dict, List, Optional, Tuple
 
-from epochwatt.board.telemetry.open_files import Handle, readable, text
+from epochwatt.board.device.board_files import text
+from epochwatt.board.telemetry.open_files import Handle, readable
 from epochwatt.board.telemetry.source import NAN
 
 # `stat` and `io` of a process (None: another user's is closed to us), kept open: they go stale with
@@ -89,7 +90,7 @@ class ProcessTree:
             threads = os.listdir(tasks)
         except OSError:
             return []
-        return [int(c) for t in threads for c in text(tasks + "/" + t + "/children").split()]
+        return [int(c) for t in threads for c in text(f"{tasks}/{t}", "children").split()]
 
     def _update_parents(self) -> None:
         """Renew the parent of each process on the machine, reading only those not seen yet.
@@ -102,7 +103,7 @@ class ProcessTree:
         for pid in present:
             parent = before.get(pid)
             if parent is None:
-                after_name = text(f"{self._proc}/{pid}/stat").rpartition(")")[2].split()
+                after_name = text(f"{self._proc}/{pid}", "stat").rpartition(")")[2].split()
                 parent = int(after_name[1]) if after_name else 0
             self._parents[pid] = parent
 

@@ -31,15 +31,13 @@ class ModulePower:
 
     Readings will come in the order of `labels`, the rails of a board of that `kind`.
 
-    Attributes
-    ----------
-    columns : one per rail, and the total last where there is one
-    scope : whose power the total is, a key of `TOTALS`
-    total : its column or None
-    rule : how the total is made, as a sentence; empty where there is none
-    no_total : why there is none; None where there is one
-    n_contradictions : readings in which a rail was below one that it feeds
-    contradiction : the first of them, in words
+    `columns`: one per rail, and the total last where there is one
+    `scope`: whose power the total is, a key of `TOTALS`
+    `total`: its column or None
+    `rule`: how the total is made, as a sentence; empty where there is none
+    `no_total`: why there is none; None where there is one
+    `n_contradictions`: readings in which a rail was below one that it feeds
+    `contradiction`: the first of them, in words
     """
 
     def __init__(self, kind: str, labels: Sequence[str]) -> None:

@@ -15,8 +15,9 @@ import os
 import time
 from typing import Callable, List, Optional
 
+from epochwatt.board.device.board_files import text
 from epochwatt.board.records.shapes import Document
-from epochwatt.board.telemetry.open_files import Handle, readable, text
+from epochwatt.board.telemetry.open_files import Handle, readable
 from epochwatt.board.telemetry.source import NAN, Source, sensor_facts
 
 MIN_STEP_S = 0.01  # the counter moves once a millisecond: shorter means would be mostly noise
@@ -76,10 +77,10 @@ class RaplSource(Source):
         self._packages: List[Package] = []
         self._unreadable: List[str] = []
         for zone in sorted(glob.glob(os.path.join(root, "sys/class/powercap/intel-rapl:*"))):
-            if not text(os.path.join(zone, "name")).startswith("package"):
+            if not text(zone, "name").startswith("package"):
                 continue
             handle = readable(os.path.join(zone, "energy_uj"), 64)
-            wrap_uj = text(os.path.join(zone, "max_energy_range_uj"))
+            wrap_uj = text(zone, "max_energy_range_uj")
             if handle is None or not wrap_uj.isdigit():
                 self._unreadable.append(os.path.basename(zone))
             else:

@@ -22,10 +22,10 @@ from epochwatt.board.telemetry.channel import (
     together,
 )
 from epochwatt.board.telemetry.source import Service, Source, in_words
+from epochwatt.columns import POWER_SCOPES
 
 SCHEMA_VERSION = 1  # of telemetry.json
 STATISTICS = "telemetry.json"
-SCOPES = ("board", "module", "socket", "gpu", "cpu_package")  # of power, the widest first
 FLUSH_S = 10.0  # rows wait no longer than that and one period for being written; plans reach so far
 IDLE_S = 3600.0  # to the next instant when there is none
 PATIENCE = 1.5  # intervals of a service until its first sample after a window; after one at most
@@ -217,7 +217,7 @@ class Recorder:
             for channel in self._channels
             if channel.source.total is not None and channel is not self._hanging
         }
-        scope = next((scope for scope in SCOPES if scope in channels), None)
+        scope = next((scope for scope in POWER_SCOPES if scope in channels), None)
         if scope is None:
             return {"scope": None, "period_s": None, "readings": []}
         period_s = channels[scope].source.period_s

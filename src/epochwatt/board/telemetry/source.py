@@ -52,13 +52,11 @@ class Source:
 
     It defines `read`, or else `take` and `values`.
 
-    Attributes
-    ----------
-    name : part of the file name of its samples: `[a-z0-9-]+`
-    period_s : mean time between readings, s
-    columns : names of the values of a reading, with their units at the end
-    scope : power scope (`sampler.SCOPES`); None: it measures no power
-    total : column that holds the scope's whole power, W; None: there is none
+    `name`: part of the file name of its samples: `[a-z0-9-]+`
+    `period_s`: mean time between readings, s
+    `columns`: names of the values of a reading, with their units at the end
+    `scope`: power scope (`columns.POWER_SCOPES`); None: it measures no power
+    `total`: column that holds the scope's whole power, W; None: there is none
     """
 
     name = ""
@@ -104,10 +102,8 @@ class Service(Source):
     To read its newest sample at instants of ours would keep some twice and lose others, and none
     at the instant at which it was taken.
 
-    Attributes
-    ----------
-    period_s : the service's own interval, s
-    arrivals : its samples; those before `start` are forgotten, except the newest
+    `period_s`: the service's own interval, s
+    `arrivals`: its samples; those before `start` are forgotten, except the newest
     """
 
     def __init__(self) -> None:
@@ -131,9 +127,7 @@ Sample = Tuple[float, Any]  # when it was taken, s; what `values` takes, or text
 class Arrivals:
     """A service's samples until the sampler takes them; another thread may add some.
 
-    Attributes
-    ----------
-    newest : the latest sample; None: there is none
+    `newest`: the latest sample; None: there is none
     """
 
     _MAX = 1000  # nobody leaves more than some tens waiting
@@ -177,13 +171,11 @@ def sensor_facts(
 ) -> Document:
     """Return what one value of a power sensor says, as the record has it.
 
-    Parameters
-    ----------
-    reads : "instant": the power at its stamp; "mean": over the time before it; "held": the sensor
-        renews its value so seldom that a reading may repeat the one before
-    averaging_s : the length of the mean, s; None: not known
-    update_s : time between two new values, s; None: each reading is new, or not known
-    step_w : smallest step of each column that the total is made of, W; None: not known
+    `reads`: "instant": the power at its stamp; "mean": over the time before it; "held": the sensor
+    renews its value so seldom that a reading may repeat the one before
+    `averaging_s`: the length of the mean, s; None: not known
+    `update_s`: time between two new values, s; None: each reading is new, or not known
+    `step_w`: smallest step of each column that the total is made of, W; None: not known
     """
     facts = {"reads": reads, "averaging_s": averaging_s, "update_s": update_s}  # type: Document
     return dict(facts, step_w=step_w or {})

@@ -13,10 +13,10 @@ import subprocess
 import time
 from typing import Callable, Dict, List, NamedTuple, Optional, Pattern, Tuple
 
+from epochwatt.board.device.board_files import text
 from epochwatt.board.records.shapes import Document
 from epochwatt.board.telemetry import process
 from epochwatt.board.telemetry.ina3221 import sensor
-from epochwatt.board.telemetry.open_files import text
 from epochwatt.board.telemetry.rails import ModulePower, is_connected
 from epochwatt.board.telemetry.source import NAN, OFFLINE_C, Service, column_names, zone_name
 
@@ -257,7 +257,7 @@ class TegrastatsSource(Service):
         """Return the child's CPU time so far, s; NaN when it has ended."""
         if self._child is None:
             return NAN
-        times = text(f"/proc/{self._child.pid}/stat").rpartition(")")[2].split()[_CPU_TIMES]
+        times = text(f"/proc/{self._child.pid}", "stat").rpartition(")")[2].split()[_CPU_TIMES]
         return sum(map(int, times)) / os.sysconf("SC_CLK_TCK") if times else NAN
 
     def settings(self) -> Document:

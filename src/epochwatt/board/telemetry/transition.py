@@ -46,12 +46,10 @@ def find_transition(
 
     More readings behind the same ones never change an answer, so it may be asked again and again.
 
-    Parameters
-    ----------
-    t_s : (n,), s, ascending
-    power_w : (n,), W; NaN: no reading
-    load_s : when the load began or ended, s
-    examined : number of readings in which nothing was found before, to save time
+    `t_s`: (n,), s, ascending
+    `power_w`: (n,), W; NaN: no reading
+    `load_s`: when the load began or ended, s
+    `examined`: number of readings in which nothing was found before, to save time
     """
     t, power = np.asarray(t_s, dtype=np.float64), np.asarray(power_w, dtype=np.float64)
     read = np.isfinite(power)

@@ -340,8 +340,6 @@ def checkpoint_blocks(network: nn.Module) -> bool:
     A network of transformers does so itself. Else the blocks are the outermost modules with modules
     and weights of their own whose class occurs three times or more, such as `Bottleneck`.
     """
-    from torch.utils.checkpoint import checkpoint
-
     enable = getattr(network, "gradient_checkpointing_enable", None)
     if enable is not None:
         with warnings.catch_warnings():  # transformers 5 has another name for it
@@ -350,8 +348,19 @@ def checkpoint_blocks(network: nn.Module) -> bool:
         return True
     blocks = repeated_blocks(network)
     for block in blocks:
-        block.forward = functools.partial(checkpoint, block.forward, use_reentrant=False)
+        block.forward = functools.partial(_recomputed, block.forward)
     return bool(blocks)
+
+
+def _recomputed(forward: Callable[..., Any], *inputs: Any, **keywords: Any) -> Any:
+    """Run a block whose activations are computed again in backward.
+
+    It keeps lists as they are now: those of DenseNet's blocks grow before backward.
+    """
+    from torch.utils.checkpoint import checkpoint
+
+    kept = [list(value) if isinstance(value, list) else value for value in inputs]
+    return checkpoint(forward, *kept, use_reentrant=False, **keywords)
 
 
 def repeated_blocks(network: nn.Module) -> List[nn.Module]:

@@ -33,17 +33,14 @@ THIS_MACHINE = "epochwatt.board.device.machine:open_this_machine"
 class HeldMode:
     """A mode that another process, the keeper, has set and holds until `close`. Nothing raises.
 
-    Parameters
-    ----------
-    mode : `cores`, `cpu_mhz`, `gpu_mhz`, `emc_mhz`; empty: as the machine is
-    dvfs : `on` or `off`, as of `Machine.change`
-    machine : `module:function` that returns a `Machine`
+    `mode`: `cores`, `cpu_mhz`, `gpu_mhz`, `emc_mhz`; empty: as the machine is
+    `dvfs`: `on` or `off`, as of `Machine.change`
+    `machine`: `module:function` that returns a `Machine`
 
-    Attributes
-    ----------
-    is_set : the machine is in this mode
-    is_alone : no other process measures on this machine or holds a mode of it
-    flags : what speaks against it, of config/flags
+    Attributes:
+    `is_set`: the machine is in this mode
+    `is_alone`: no other process measures on this machine or holds a mode of it
+    `flags`: what speaks against it, of config/flags
     """
 
     def __init__(self, mode: Document, dvfs: str = "on", machine: str = THIS_MACHINE) -> None:

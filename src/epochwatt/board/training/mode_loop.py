@@ -21,11 +21,9 @@ class ModeWatch:
     The first mini-batch that begins after power has followed is dropped, those after it are clean.
     `power` gives the readings since the last time, `clock` is monotonic, s.
 
-    Attributes
-    ----------
-    transition : when power followed; None: it did not, or no sensor tells
-    n_power : readings of power in the clean mini-batches
-    has_sensor : there is one
+    `transition`: when power followed; None: it did not, or no sensor tells
+    `n_power`: readings of power in the clean mini-batches
+    `has_sensor`: there is one
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Build networks of today's edge training, with random weights (board side: Python 3.6; torch).
 
-ResNet-18 and ResNet-50 at 224, SSDLite320 with a MobileNetV3: torchvision's (BSD-3). BERT-base with
-a head for questions: transformers' (Apache-2.0), which is imported only when it is built. An LSTM
-language model: torch alone. Sizes of the language models: those of PowerTrain's workloads.
+SSDLite320 with a MobileNetV3: torchvision's (BSD-3). BERT-base with a head for questions:
+transformers' (Apache-2.0), which is imported only when it is built. An LSTM language model: torch
+alone. Sizes of the language models: those of PowerTrain's workloads.
 """
 
 import math
@@ -21,20 +21,6 @@ from epochwatt.errors import TrainingError
 
 WIDTH, LAYERS = 256, 2
 DROPOUT = 0.2  # ASSUME: that of PyTorch's own example of a word language model
-
-
-def resnet18() -> nn.Module:
-    """Return torchvision's ResNet-18 for 3x224x224 inputs and 1,000 classes: 11,689,512 weights."""
-    from torchvision import models
-
-    return models.resnet18()
-
-
-def resnet50() -> nn.Module:
-    """Return torchvision's ResNet-50 for 3x224x224 inputs and 1,000 classes: 25,557,032 weights."""
-    from torchvision import models
-
-    return models.resnet50()
 
 
 class LanguageModel(nn.Module):

@@ -1,8 +1,8 @@
-"""Build the four networks of the papers (board side: Python 3.6 grammar; imports torch).
+"""Build the papers' networks, and those of torchvision (board side: Python 3.6; imports torch).
 
 Source: SIGMETRICS 2023, Table 2, and the public scripts behind it (branch sigmetrics-2023 of
-edge-train-bench), facts only. torchvision takes more than a second to import, so only those two
-networks that come from it do so, and not before they are built.
+edge-train-bench), facts only. torchvision takes more than a second to import, so only networks
+that come from it do so, and not before they are built.
 """
 
 import torch
@@ -95,11 +95,13 @@ def mobilenet_v3() -> nn.Module:
     return network
 
 
-def vgg11() -> nn.Module:
-    """Return VGG-11 with 1,000 outputs, of which CIFAR-10 uses 10: 132,863,336 parameters.
+def of_torchvision(name: str) -> nn.Module:
+    """Return one of torchvision's networks (BSD-3) with 1,000 outputs, for 3x224x224 inputs.
 
-    The 1,000 outputs are those of the paper's 132.86 M parameters and 509.78 MB (Table 2).
+    `resnet18` has 11,689,512 parameters, `resnet50` 25,557,032, `vgg11` 132,863,336. Of VGG-11's
+    outputs CIFAR-10 uses 10; all are in the paper's 132.86 M parameters and 509.78 MB (Table 2).
     """
     from torchvision import models
 
-    return models.vgg11()
+    network: nn.Module = getattr(models, name)()
+    return network

@@ -34,12 +34,10 @@ SLEPT_S = 0.1  # reading two clocks one after the other takes less
 class Observer:
     """Samples the machine during a measurement, and takes its counters before and after.
 
-    Parameters
-    ----------
-    data_path : any path on the file system that holds the data
-    gpu : which GPU computes (`telemetry.which_gpu`)
-    power : where a board's power is read (`discover.POWER`); empty: as the machine's settings say
-    sampler : that was started already
+    `data_path`: any path on the file system that holds the data
+    `gpu`: which GPU computes (`telemetry.which_gpu`)
+    `power`: where a board's power is read (`discover.POWER`); empty: as the machine's settings say
+    `sampler`: that was started already
     """
 
     def __init__(
@@ -146,11 +144,9 @@ class EpochObserver(Observer):
 def noticed_stops() -> Iterator[Document]:
     """Notice if this process or a forked worker is stopped, or the machine suspended, in the block.
 
-    Yields
-    ------
-    dict : filled at the end of the block. `continued`: one of them got SIGCONT, as after SIGSTOP or
-        Ctrl-Z; `slept_s`: how long the machine was suspended, by two clocks. Both are None where
-        this is not the main thread, which alone may handle signals.
+    Yields a dict, filled at the end of the block. `continued`: one of them got SIGCONT, as after
+    SIGSTOP or Ctrl-Z; `slept_s`: how long the machine was suspended, by two clocks. Both are None
+    where this is not the main thread, which alone may handle signals.
     """
     stops: Document = {"continued": None, "slept_s": None}
     if threading.current_thread() is not threading.main_thread():
@@ -217,13 +213,12 @@ def observed_mode(
     `applied`: the mode as it was set, from `Machine.change`
     `conditions`: the board's `busy_pct` and `settled`, for the record
 
-    Yields
-    ------
-    dict : filled at the end of the block with keys of the record; `flags`: flag -> whether it holds
+    Yields a dict, filled at the end of the block with keys of the record; `flags`: flag -> whether
+    it holds
     """
     machine = observer.machine
     observed: Document = {"measurement_id": uuid.uuid4().hex}
-    attempt = folder.begin(mode)
+    attempt = folder.open_attempt(mode)
     notes.remember(observed["measurement_id"], folder.name, number)
     observer.begin(attempt)
     with noticed_stops() as stops:

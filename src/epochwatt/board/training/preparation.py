@@ -44,10 +44,8 @@ def prepared(machine: Machine, factors: Factors, first_epoch: int) -> Iterator[D
     Raises BoardError: this is not the run's board, unit or medium, or a setting was not met;
     RebootNeeded: the board has to be restarted first.
 
-    Yields
-    ------
-    dict : `power_mode` as it was set and read back, `busy_pct`, the load of other programs before,
-        `settled` (see `settle`; None: not waited); empty on a host, where a run sets nothing
+    Yields `power_mode` as it was set and read back, `busy_pct`, the load of other programs before,
+    `settled` (see `settle`; None: not waited); empty on a host, where a run sets nothing
     """
     with put_back(machine):
         settings = factors.get("power_mode_settings", {})
@@ -124,10 +122,8 @@ def settle(root: str, limits: Document) -> Document:
     `limits`: `max_s`, longest wait; `temp_c` (K) and `power_w` (W), largest change that is allowed
     within `window_s`
 
-    Returns
-    -------
-    dict : `steady`, `waited_s`, `limits`, and at the end the hottest sensor `temp_c` and the
-        module's power `power_w`; None where there is no reading, which counts as steady
+    Returns `steady`, `waited_s`, `limits`, and at the end the hottest sensor `temp_c` and the
+    module's power `power_w`; None where there is no reading, which counts as steady
     """
     kind = board_files.board_kind(root)
     sources: List[Source] = []

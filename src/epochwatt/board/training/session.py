@@ -66,14 +66,12 @@ def epoch_seed(seed: int, epoch: int) -> int:
 class Session:
     """Trains and measures epochs of one run, one after the other, in this process.
 
-    Parameters
-    ----------
-    folder : where the run's epochs are kept
-    factors : all of the run's factors, with `recipe`
-    data_root : folder of the storage medium that holds the data set
-    machine : the machine at hand, in the run's power mode
-    conditions : how it was made ready, for the records; empty on a host
-    inside : the container of this process, for the records; None: there is none
+    `folder`: where the run's epochs are kept
+    `factors`: all of the run's factors, with `recipe`
+    `data_root`: folder of the storage medium that holds the data set
+    `machine`: the machine at hand, in the run's power mode
+    `conditions`: how it was made ready, for the records; empty on a host
+    `inside`: the container of this process, for the records; None: there is none
     """
 
     def __init__(

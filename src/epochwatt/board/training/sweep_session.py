@@ -29,12 +29,10 @@ Mode = Mapping[str, float]
 class SweepSession(Session):
     """Trains in one mode after the other, with one network and one data set.
 
-    Parameters
-    ----------
-    folder : where the sweep's modes are kept
-    factors : all of the sweep's factors, with `recipe`
-    data_root : folder of the storage medium that holds the data set
-    machine : the machine at hand; another job may have set it
+    `folder`: where the sweep's modes are kept
+    `factors`: all of the sweep's factors, with `recipe`
+    `data_root`: folder of the storage medium that holds the data set
+    `machine`: the machine at hand; another job may have set it
     """
 
     def __init__(

@@ -178,40 +178,22 @@ def _normalise(
     return tensor.sub_(torch.tensor(mean).view(-1, 1, 1)).div_(torch.tensor(std).view(-1, 1, 1))
 
 
-def made_up_mnist() -> np.ndarray:
-    """Return random pixels in the form of a raw MNIST sample, for the warm-up."""
-    return _noise((28, 28))
+def noise(*shape: int) -> np.ndarray:
+    """Return random pixels, uint8, in the form of a raw sample, for the warm-up."""
+    return np.random.RandomState(0).randint(0, 256, size=shape).astype(np.uint8)
 
 
-def made_up_cifar10() -> np.ndarray:
-    """Return random pixels in the form of a raw CIFAR-10 sample, for the warm-up."""
-    return _noise((3, 32, 32))
-
-
-def made_up_landmark() -> Any:
+def made_up_photograph(height: int, width: int) -> Any:
     """Return random pixels in the form of a decoded photograph, for the warm-up."""
     from PIL import Image
 
-    return Image.fromarray(_noise((600, 800, 3)))
-
-
-def made_up_imagenet() -> Any:
-    """Return random pixels in the form of a decoded photograph, for the warm-up."""
-    from PIL import Image
-
-    return Image.fromarray(_noise((375, 500, 3)))
+    return Image.fromarray(noise(height, width, 3))
 
 
 def made_up_coco() -> Annotated:
     """Return random pixels with two boxes, for the warm-up."""
-    from PIL import Image
-
     boxes = np.array([[40.0, 40.0, 300.0, 200.0], [320.0, 100.0, 600.0, 460.0]], np.float32)
-    return Annotated(Image.fromarray(_noise((480, 640, 3))), boxes, np.array([1, 90]))
-
-
-def _noise(shape: Tuple[int, ...]) -> np.ndarray:
-    return np.random.RandomState(0).randint(0, 256, size=shape).astype(np.uint8)
+    return Annotated(made_up_photograph(480, 640), boxes, np.array([1, 90]))
 
 
 def next_words(words: np.ndarray) -> Sample:

@@ -6,6 +6,7 @@ only: network, transform, optimiser and loss of each workload.
 
 import copy
 import time
+from functools import partial
 from typing import Any, Callable, Dict, NamedTuple, Optional
 
 import torch
@@ -14,7 +15,7 @@ from torch.nn import functional
 
 from epochwatt.board.training import arithmetic, modern_networks, transforms
 from epochwatt.board.training.language_models import Decoder
-from epochwatt.board.training.networks import CifarResNet18, lenet5, mobilenet_v3, vgg11
+from epochwatt.board.training.networks import CifarResNet18, lenet5, mobilenet_v3, of_torchvision
 from epochwatt.board.training.optimisers import ADAM, ADAMW, SGD, make_optimiser
 from epochwatt.board.training.references import resolve
 from epochwatt.columns import Factors
@@ -41,23 +42,29 @@ class Workload(NamedTuple):
 
 
 _CLASSIFIER = Workload(
-    modern_networks.resnet50,
+    partial(of_torchvision, "resnet50"),
     transforms.augment_imagenet,
-    transforms.made_up_imagenet,
+    partial(transforms.made_up_photograph, 375, 500),
     transform_to_infer=transforms.centre_imagenet,
 )
 
 WORKLOADS: Dict[str, Workload] = {
-    "lenet": Workload(lenet5, transforms.normalise_mnist, transforms.made_up_mnist),
+    "lenet": Workload(lenet5, transforms.normalise_mnist, partial(transforms.noise, 28, 28)),
     "mobilenet": Workload(
         mobilenet_v3,
         transforms.augment_landmark,
-        transforms.made_up_landmark,
+        partial(transforms.made_up_photograph, 600, 800),
         transform_to_infer=transforms.centre_landmark,
     ),
-    "resnet": Workload(CifarResNet18, transforms.normalise_cifar10, transforms.made_up_cifar10),
-    "vgg11": Workload(vgg11, transforms.normalise_cifar10, transforms.made_up_cifar10),
-    "resnet18": _CLASSIFIER._replace(build=modern_networks.resnet18),
+    "resnet": Workload(
+        CifarResNet18, transforms.normalise_cifar10, partial(transforms.noise, 3, 32, 32)
+    ),
+    "vgg11": Workload(
+        partial(of_torchvision, "vgg11"),
+        transforms.normalise_cifar10,
+        partial(transforms.noise, 3, 32, 32),
+    ),
+    "resnet18": _CLASSIFIER._replace(build=partial(of_torchvision, "resnet18")),
     "resnet50": _CLASSIFIER,
     "lstm": Workload(
         modern_networks.LanguageModel,
@@ -146,12 +153,10 @@ def on_device(value: Any, device: torch.device) -> Any:
 class Trainer:
     """A network with its optimiser and loss on one device; with the task `infer` without them.
 
-    Parameters
-    ----------
-    seed : of the initial weights
-    task : `train`, or `infer`: forward passes alone
-    precision : `fp32`, `tf32`, `fp16` or `bf16` (see `arithmetic`)
-    compiled : whether torch compiles the network; `rehearse` does it before an epoch
+    `seed`: of the initial weights
+    `task`: `train`, or `infer`: forward passes alone
+    `precision`: `fp32`, `tf32`, `fp16` or `bf16` (see `arithmetic`)
+    `compiled`: whether torch compiles the network; `rehearse` does it before an epoch
     """
 
     def __init__(

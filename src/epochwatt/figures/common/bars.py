@@ -390,7 +390,7 @@ def brackets_of(
             left,
             right,
             lines=[text for _, text in changes_with_text],
-            colour=job.ink(*(change.published_id for change, _ in changes_with_text)),
+            colour=job.worst([change.ink for change, _ in changes_with_text]),
             linestyle="-" if all(c.seen_by_fit for c, _ in changes_with_text) else DASHES,
         )
         for (left, right), changes_with_text in by_ends.items()

@@ -1,8 +1,8 @@
 """Give a figure its runs and marks; open and save its panels."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,11 +13,19 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from epochwatt.columns import TWIN
+from epochwatt.claims.tolerances import load_terms
+from epochwatt.columns import TWIN, unit
 from epochwatt.errors import ConfigError
 from epochwatt.figures.common import published as paper
 from epochwatt.figures.common import style
-from epochwatt.figures.common.published import DASHES, Marks, NumberOf, Plotted, Related
+from epochwatt.figures.common.published import (
+    DASHES,
+    Mark,
+    Marks,
+    NumberOf,
+    Plotted,
+    Related,
+)
 from epochwatt.figures.common.runs import (
     Cells,
     Number,
@@ -33,7 +41,8 @@ from epochwatt.text import label
 
 DEVICES = ("agx", "nx", "nano")  # in the order of the paper's figures
 MOST_ENTRIES = 6  # of a legend
-FAILS = "red: published, outside its claim's tolerance"
+FAILS = "red: ours is over {:g} % off (percentages: {:g} points)"
+PUT_IN = "How boards and epochs differ is put in: neither a match nor a gap is evidence"
 CHANGE = "published change, then ours"
 
 Row = Plotted | Related | Cells  # of the CSV; a row of cells has no mark
@@ -47,6 +56,7 @@ class Failing(NamedTuple):
     device: str
     model: str
     metric: str
+    printed: str = ""  # number of the paper
 
 
 @dataclass
@@ -56,6 +66,7 @@ class Drawn:
     rows: Sequence[Cells]
     note: str  # what it is: below the picture, too
     machine: str = ""  # that measured it: in the second line below the picture
+    is_put_in: bool = False  # the changes that it draws are inputs of the simulation
     remarks: list[str] = field(default_factory=list)
 
 
@@ -130,10 +141,16 @@ class Job:
         """
         number_of = number_of or paper.numbers_of(self.runs)
         return [
-            Related(relation, here, relation.id in self.seen, self.ink(relation.id))
+            self.relate(relation, here)
             for relation in self.relations
             if relation.metric in metrics and (here := paper.here_of(relation, number_of))
         ]
+
+    def relate(self, relation: Relation, here: tuple[float, ...]) -> Related:
+        """Pair a published relation with what it is here."""
+        related = Related(relation, here, relation.id in self.seen, self.colour("published"))
+        percent = "%" if relation.unit == "pct" else ""
+        return replace(related, ink=self.ink(related.mark, here, percent))
 
     def plotted(
         self,
@@ -153,7 +170,7 @@ class Job:
         number = number or run.number(quantity, epoch_set)
         row = csv_row(run, quantity, number, epoch_set, **more)
         printed = paper.mark(self.marks, run.factors, quantity, epoch_set)
-        return Plotted(row, printed, self.ink(printed.id if printed else ""))
+        return Plotted(row, printed, self.ink(printed, [number.value], unit(quantity)))
 
     def title(self, name: str) -> str:
         """Return the name for people of a model or a device."""
@@ -169,10 +186,34 @@ class Job:
         """Return the colour of a thing; ConfigError where the palette lacks it."""
         return self.colours(key)[key]
 
-    def ink(self, *published_ids: str) -> str:
-        """Return the colour of what is published: red where a claim fails by one of the ids."""
-        ids = {part for published_id in published_ids for part in published_id.split()}
-        return self.colour("warning" if ids & self._failing_ids else "published")
+    def ink(self, mark: Mark | None, ours: Iterable[float | None] = (), measure: str = "") -> str:
+        """Return the colour of what is published: red where a claim fails by it or ours is far off.
+
+        Far is beyond the tolerance of claims; a percentage (`measure` is %) has its own, in points.
+        What is not judged is black.
+        """
+        black, red = self.colour("published"), self.colour("warning")
+        if mark is None or not self.comparisons:
+            return black
+        near_pct, near_points = self.tolerances
+        for value in ours:
+            if value is not None:
+                nearest = mark.nearest(value)
+                allowed = near_points if measure == "%" else near_pct / 100.0 * abs(nearest)
+                if abs(value - nearest) > allowed:
+                    return red
+        return red if self._failing_ids & set(mark.id.split()) else black
+
+    def worst(self, inks: Iterable[str]) -> str:
+        """Return the colour of several published numbers as one: red where one of them is."""
+        red = self.colour("warning")
+        return red if red in inks else self.colour("published")
+
+    @cached_property
+    def tolerances(self) -> tuple[float, float]:
+        """How far a published number may be off, %, and a published percentage, points."""
+        numbers = load_terms(Path(self.published).parents[1]).numbers
+        return numbers["NEAR"], numbers["NEAR_PP"]
 
     @cached_property
     def _failing_ids(self) -> frozenset[str]:
@@ -229,25 +270,27 @@ class Job:
         lines: Sequence[Artist] = (),
         *,
         change: str = CHANGE,
-        red: bool = False,
+        red: str = FAILS,
+        is_red: bool = False,
     ) -> None:
         """Draw the figure's legend: `drawn`, published marks of `rows`, `lines`, the red.
 
         The marks share one entry where there would be more than `MOST_ENTRIES`. `change` is the
-        label of published relations; empty: they get no entry. `red`: something besides the rows
-        is red.
+        label of published relations; empty: they get no entry. `red` is that of what is red, if
+        anything is: rows, lines that are drawn, or (`is_red`) what is drawn later.
         """
         black = self.palette["published"]
         marked = [row for row in rows if isinstance(row, Plotted) and row.mark]
         changes = [row for row in rows if isinstance(row, Related)]
-        inks = [row.ink for row in marked] + [row.ink for row in changes]
-        is_red = red or any(ink != black for ink in inks)
+        inks = {row.ink for row in marked} | {row.ink for row in changes}
+        inks |= {str(line.get_color()) for axes in figure.axes for line in axes.lines}
         if changes and change:
             dash: Any = "-" if any(row.seen_by_fit for row in changes) else DASHES
             line = Line2D([], [], color=black, linewidth=0.9, linestyle=dash, label=change)
             lines = [*lines, line]
-        if is_red:
-            lines = [*lines, Patch(facecolor=self.colour("warning"), label=FAILS)]
+        warning = self.colour("warning")
+        if is_red or warning in inks:
+            lines = [*lines, Patch(facecolor=warning, label=red.format(*self.tolerances))]
         marks = paper.handles(marked, black)
         if len(drawn) + len(marks) + len(lines) > MOST_ENTRIES:
             marks = paper.handles(marked, black, together=True)
@@ -265,14 +308,17 @@ class Job:
         ]
         self.drawn[name].rows = cells
         if reason := why_empty(cells):
-            sentence = f"{self._title_of(name)}: not drawn. {reason[0].upper()}{reason[1:]}."
-            style.notice(figure, sentence)
+            title = self.panels[name]["title"]
+            style.notice(figure, f"{title}: not drawn. {reason[0].upper()}{reason[1:]}.")
         elif self.notes:
-            words = self.drawn[name].note + self._meaning_of_marks(rows)
-            if verdict := self.verdicts.get(name, ""):
+            drawn, verdict = self.drawn[name], self.verdicts.get(name, "")
+            shown = [row for row in rows if not (drawn.is_put_in and isinstance(row, Related))]
+            words = drawn.note + self._meaning_of_marks(shown)
+            second_line, colour = drawn.machine, style.GREY
+            if drawn.is_put_in:
+                second_line = PUT_IN
+            elif verdict:
                 second_line, colour = verdict, self.colour("warning")
-            else:
-                second_line, colour = self.drawn[name].machine, style.GREY
             style.set_notes(figure, words, second_line, colour)
         style.save(figure, f"{self.folder}/{name}", cells)
 
@@ -284,5 +330,5 @@ class Job:
         if self.backend != TWIN:
             return "; black: published"
         if seen == {True, False}:
-            return "; fitted to filled or solid published numbers"
+            return "; fitted to the filled or solid published numbers alone"
         return f"; {'' if seen.pop() else 'not '}fitted to these published numbers"

@@ -1,8 +1,8 @@
 """Show the papers' numbers beside ours: single ones as marks, relations of several.
 
-`config/published/` has the numbers. What is printed is black where it holds and red where
-`results/tables/comparisons.csv` says that it does not; filled and solid where the simulation was
-fitted to it, open and dashed where not; an arrow is a bound.
+`config/published/` has the numbers. What is printed is black, and red where a claim fails by it or
+ours is farther off than claims tolerate; filled and solid where the simulation was fitted to it,
+open and dashed where not; an arrow is a bound.
 """
 
 import math
@@ -82,6 +82,12 @@ class Mark(NamedTuple):
     qualifier: str  # exact, approx, range, or a bound: less_than, at_most, at_least
     seen_by_fit: bool  # whether the simulated boards were fitted to it
 
+    def nearest(self, value: float) -> float:
+        """Return the published value nearest to ours: ours where a bound or a range is kept."""
+        low = -math.inf if self.qualifier in ("less_than", "at_most") else self.value
+        high = math.inf if self.qualifier == "at_least" else self.value
+        return min(max(value, low), high if self.value_hi is None else self.value_hi)
+
     def deviation_pct(self, value: float | None) -> float | None:
         """Return how far our value is off the published number, % of it; 0 where a bound is kept.
 
@@ -89,11 +95,7 @@ class Mark(NamedTuple):
         """
         if value is None:
             return None
-        low = -math.inf if self.qualifier in ("less_than", "at_most") else self.value
-        high = math.inf if self.qualifier == "at_least" else self.value
-        if self.value_hi is not None:
-            high = self.value_hi
-        nearest = min(max(value, low), high)
+        nearest = self.nearest(value)
         if value == nearest:
             return 0.0
         return 100.0 * (value - nearest) / nearest if nearest else None
@@ -300,6 +302,12 @@ class Related:
         return self.relation.id
 
     @property
+    def mark(self) -> Mark:
+        """What is published."""
+        r = self.relation
+        return Mark(r.value, r.value_hi, r.id, r.qualifier, self.seen_by_fit)
+
+    @property
     def linestyle(self) -> Any:
         """Solid where the fit has seen it, else dashed."""
         return "-" if self.seen_by_fit else DASHES
@@ -327,14 +335,13 @@ class Related:
     def cells(self) -> dict[str, Any]:
         """Return the row of the CSV."""
         r = self.relation
-        printed = Mark(r.value, r.value_hi, r.id, r.qualifier, self.seen_by_fit)
         return {
             **(self.about or {}),
             "quantity": f"{r.metric} {r.formula}",
             "value": self.here[0],
             "value_hi": self.here[-1] if len(self.here) > 1 else None,
             "missing": "",
-            **cells(printed),
+            **cells(self.mark),
             "is_relation": True,
             "deviation_pct": None,
         }

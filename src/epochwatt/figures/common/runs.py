@@ -34,6 +34,11 @@ MACHINE = {  # of a record
     "machine": {"cpu_model": TEXT, "n_cpus?": (None, COUNT)},
     "software": {"torch": TEXT},
 }
+DATASETS = {  # as people write them
+    **{"mnist": "MNIST", "cifar10": "CIFAR-10", "gld23k": "GLD-23k", "imagenet": "ImageNet"},
+    **{"squad": "SQuAD", "wikitext": "WikiText-2", "coco": "COCO"},
+}
+SOURCES = {"official": "{}", "synthetic": "made-up {}", "digits": "scikit-learn's digits as {}"}
 MOST_REASONS = 3  # why nothing is drawn
 
 Cells = Mapping[str, Any]  # of a row, by column
@@ -200,7 +205,9 @@ def data_words(runs: Iterable[RunData]) -> str:
             row = run.epochs[0]
             n_samples = row["n_samples"]
             samples = "" if n_samples is None else f", {counted(n_samples, 'samples')}"
-            descriptions.add(f"{row['dataset']} {row['dataset_source']}{samples}")
+            source = SOURCES.get(row["dataset_source"], "{} " + row["dataset_source"])
+            name = DATASETS.get(row["dataset"], row["dataset"])
+            descriptions.add(f"{source.format(name)}{samples}")
     return descriptions.pop() if len(descriptions) == 1 else ""
 
 

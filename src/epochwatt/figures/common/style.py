@@ -171,12 +171,17 @@ def set_notes(figure: Figure, note: str, below: str, colour: str) -> None:
 
     Captions have them in full.
     """
-    width = int(NOTE_CHARACTERS_PER_IN * figure.get_figwidth())
+    width = note_letters(figure.get_figwidth())
     first, second = (textwrap.shorten(line, width, placeholder=" …") for line in (note, below))
     drawn = _write_note(figure, f"{first}\n " if second else first)
     if second:
         place = {"xycoords": drawn, "ha": "left", "va": "bottom", "fontsize": "x-small"}
         figure.add_artist(Annotation(second, (0.0, 0.0), color=colour, **place))
+
+
+def note_letters(width_in: float) -> int:
+    """Return how many letters of a note fit below a panel of a width."""
+    return int(NOTE_CHARACTERS_PER_IN * width_in)
 
 
 def _write_note(figure: Figure, text: str) -> Any:
@@ -185,7 +190,7 @@ def _write_note(figure: Figure, text: str) -> Any:
 
 def _filled(figure: Figure, text: str) -> str:
     """Wrap a text to the width of a panel; ids and percentages stay whole."""
-    width = int(NOTE_CHARACTERS_PER_IN * figure.get_figwidth())
+    width = note_letters(figure.get_figwidth())
     filled = textwrap.fill(text.replace(" %", "\u00a0%"), width, break_on_hyphens=False)
     return filled.replace("\u00a0", " ")
 

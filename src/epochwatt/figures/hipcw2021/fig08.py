@@ -27,6 +27,7 @@ ROOM = (
     "That the share falls with the workers, too, is the simulation's: they take room from the page "
     "cache."
 )
+ROOM_NOTE = "; loader workers leave less page cache"
 ALONG = f"{label('num_workers')}, and below them the {label('dataset_scale')}"
 SIZES = {"0.25": "a quarter of the data", "1": "the whole data set", "4": "four times the data"}
 
@@ -44,13 +45,16 @@ def draw(job: Job) -> None:
         with job.panel(panel, runs) as (figure, axes):
             rows: list[Row] = [*draw_medians(bars, axes, job, quantity, ALONG)]
             rows += draw_linear(bars, axes, job) if is_time else []
-            axes.set_ylabel(style.axis_title(quantity, "median"))
+            shared = [] if is_time else ["share of the data set"]
+            axes.set_ylabel(style.axis_title(quantity, *shared, "median"))
             changes = changes_of(bars, job, quantity) if is_time else []
             legend(axes, [*rows, *changes], job)
             if not is_time:
                 axes.set_ylim(0, 105)
                 job.remark(panel, "The paper prints no number of this panel.")
-                job.remark(panel, ROOM if job.backend == TWIN else "")
+                if job.backend == TWIN:
+                    job.remark(panel, ROOM)
+                    job.drawn[panel].note += ROOM_NOTE
             draw_brackets([(axes, brackets_of(changes, places(bars), job, {}))])
             job.save(figure, panel, rows)
 

@@ -227,12 +227,13 @@ def draw_run(run: RunData, axes: Axes, job: Job, kind: Kind) -> list[Row]:
             marked.append(row)
             marks.append(row.mark.value)
     if kind.quantity == STALL_QUANTITY and not marked:
-        for implied in implied_rows(run, job, scale):
+        implied, ink = implied_by(run, job, scale)
+        if implied:
             marks.append(implied["value"])
-            axes.axhline(implied["value"], color=job.colour("published"), **IMPLIED_LINE)
+            axes.axhline(implied["value"], color=ink, **IMPLIED_LINE)
             marked.append(implied)
     cut = limit(axes, bins, marks, columns.unit(kind.quantity))
-    workers = counted(run.factors["num_workers"], "workers")
+    workers = counted(run.factors["num_workers"], "loader workers")
     axes.set_title("\n".join(filter(None, (workers, cut))), fontsize="small")
     if points.bounds:
         axes.set_xlim(-0.01 * points.bounds[-1], 1.01 * points.bounds[-1])
@@ -263,28 +264,29 @@ def has_range(rows: Sequence[Cells]) -> bool:
     return sum(differs) > len(differs) / 2
 
 
-def implied_rows(run: RunData, job: Job, scale: Cells) -> list[Cells]:
-    """Compute the stall per mini-batch, ms, that published epoch times imply: a row or none.
+def implied_by(run: RunData, job: Job, scale: Cells) -> tuple[Cells, str]:
+    """Compute the stall per mini-batch, ms, that a published epoch time implies: row, colour.
 
     implied = published stall / mini-batches; where no stall is published and there are no workers,
     (published E2E - our E2E + our stall) / mini-batches. `off_pct`: ours against it. `scale`:
-    further columns.
+    further columns. An empty row: there is none.
     """
     n_minibatches = run.number("n_minibatches", "all").value
     e2e_s = run.number("e2e_s", "all", "median").value or math.inf
     stall_s = run.number("stall_s", "all", "median").value or 0.0
     source = mark(job.marks, run.factors, "stall_s", "all")
-    words, other_s = "median stall", 0.0
+    words, ours_s, other_s = "median stall", stall_s, 0.0
     if source is None and not run.factors["num_workers"]:
         source = mark(job.marks, run.factors, "e2e_s", "all")
-        words, other_s = "median E2E less our compute", e2e_s - stall_s
+        words, ours_s, other_s = "median E2E less our compute", e2e_s, e2e_s - stall_s
     if source is None or not n_minibatches or source.value <= other_s:
-        return []
+        return {}, ""
     implied_ms = 1e3 * (source.value - other_s) / n_minibatches
     off_pct = 100.0 * (1e3 * stall_s / n_minibatches / implied_ms - 1.0)
     words += f", {SEEN[source.seen_by_fit]}" if job.backend == TWIN else ""
     more = {**scale, "implied_by": words, "off_pct": off_pct}
-    return [csv_row(run, IMPLIED, Number(implied_ms, 0), "all", **more)]
+    row = csv_row(run, IMPLIED, Number(implied_ms, 0), "all", **more)
+    return row, job.ink(source, [ours_s])
 
 
 def limit(axes: Axes, bins: Sequence[Bin], marks: Sequence[float], unit: str) -> str:

@@ -267,7 +267,7 @@ def _figure(fields: Sequence[Field], what: str, style_file: str, stem: str, orig
         stem, style_file, words, (WIDTH_IN, HEIGHT_IN), rows, lambda: _spec(rows, what), head
     ) as (figure, axes):
         if not fields:
-            style.notice(figure, f"{style.titled(title, HEADS[origin])}: not drawn. {NO_POWER}.")
+            style.notice(figure, f"{title}: not drawn. {NO_POWER}.")
             return
         places = style.facets(figure, axes, len(fields), COLUMNS)
         for place, field in zip(places, fields, strict=True):

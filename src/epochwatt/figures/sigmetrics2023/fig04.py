@@ -19,7 +19,7 @@ from epochwatt.figures.common.bars import (
     legend,
     of_epochs,
 )
-from epochwatt.figures.common.job import Job
+from epochwatt.figures.common.job import CHANGE, Job
 from epochwatt.figures.common.published import Plotted, draw_mark, numbers_of
 from epochwatt.figures.common.runs import Number, RunData
 from epochwatt.published.numbers import Config
@@ -60,7 +60,9 @@ def draw(job: Job) -> None:
             above[0].set_ylabel(style.axis_title(f"{part}_s", "whole epoch", width=16))
             below[0].set_ylabel(style.axis_title(f"{part}_ms_per_minibatch", width=16))
             below[len(below) // 2].set_xlabel(style.axis_title("batch_size"))
-            legend(above[0], [*rows, *changes], job)
+            is_share = part == "e2e"
+            change = CHANGE if is_share else "published change of a mini-batch, then ours"
+            legend(above[0], [*rows, *changes], job, change=change)
             draw_brackets(over)
             job.save(figure, panel, [*rows, *changes])
 

@@ -93,6 +93,7 @@ def draw(job: Job) -> None:
                 grid[1, 0].set_ylabel("epochs\nin 15 h")
             if span := share_scale(grid[0], [*types.values()], panel):
                 job.remark(panel.name, f"Axes do not begin at 0; each spans {span:.0f} %.")
+            job.drawn[panel.name].is_put_in = job.backend == TWIN
             spreads = [row for row in rows if isinstance(row, Related)]
             entries = handles_of(spreads[:1], job, counts=counts)
             job.legend(figure, entries, rows, change="")
@@ -133,7 +134,7 @@ def draw_counts(runs: Sequence[RunData], axes: Axes, job: Job) -> list[Row]:
         row = csv_row(run, "n_epochs_in_15h", number, "all", epoch=None)
         # printed once for all boards of the type, kept under its first instance
         of_each = mark(job.marks, {**run.factors, "instance": "d1"}, "n_epochs_in_15h", "all")
-        plotted = Plotted(row, of_each, job.ink(of_each.id if of_each else ""))
+        plotted = Plotted(row, of_each, job.ink(of_each, [number.value]))
         if plotted.value is not None:
             axes.plot(at, plotted.value, color=job.colour(run.factors["model"]), **DOT)
             text, grey = f"{plotted.value:.0f}", job.colour("missing")
@@ -169,7 +170,9 @@ def spread_of(runs: Sequence[RunData], job: Job, metric: str) -> Related | None:
         config = relation.config_a
         key = (relation.metric, relation.formula, config.get("device"), config.get("model"))
         if key == wanted:
-            return Related(relation, here, relation.id in job.seen, job.ink(relation.id))
+            spread = job.relate(relation, here)
+            is_put_in = job.backend == TWIN
+            return replace(spread, ink=job.colour("published")) if is_put_in else spread
     return None
 
 

@@ -191,7 +191,8 @@ def draw_gpu_clock(axes: Axes, runs: Sequence[RunData], job: Job) -> list[Plotte
             if dvfs == "on":
                 axes.axvline(bound_s / 60, color=job.colour("epoch_bound"), **BOUND_LINE)
         printed = mark(job.marks, run.factors, "gpu_freq_mhz")
-        ink = job.ink(printed.id if printed else "")
+        mean_mhz = float(clock.values.mean()) if clock.values.size else None
+        ink = job.ink(printed, [mean_mhz])
         for t, mhz, k in zip(clock.t_s, clock.values, clock.epoch, strict=True):
             row = csv_row(run, "gpu_mhz", Number(mhz, 1), "all", epoch=k, t_s=t)
             rows.append(Plotted(row, printed, ink))

@@ -51,6 +51,7 @@ from epochwatt.figures.common.published import (
 from epochwatt.figures.common.runs import Number, RunData
 from epochwatt.figures.sigmetrics2023.modes import (
     groups_of,
+    mode_axis,
     outside,
     ranges,
     remark_pale,
@@ -159,7 +160,7 @@ def _label_fields(
                         patch.set_facecolor(style.pale(to_hex(patch.get_facecolor())))
     above[0].set_ylabel(labels[0])
     below[0].set_ylabel(labels[1])
-    above[len(above) // 2].set_xlabel(columns.label("power_mode"))
+    above[len(above) // 2].set_xlabel(mode_axis(groups))
     remark_pale(job, panel, pale)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from epochwatt import columns
 from epochwatt.claims.tolerances import load_terms
 from epochwatt.figures.common.bars import Bar, grouped, of_epochs, split
 from epochwatt.figures.common.job import Job
@@ -44,7 +45,19 @@ def remark_pale(job: Job, panel: str, modes: Iterable[str]) -> None:
     """Say below a panel and in its caption why modes are pale; nothing where none is."""
     if pale := ranges(modes):
         job.remark(panel, f"Pale {pale}: in no front, section 5.6.6 has them of LeNet-5 alone.")
-        job.drawn[panel].note += "; g: MAXN; pale: in the paper for LeNet-5 alone"
+        job.drawn[panel].note += "; pale: in the paper for LeNet-5 alone"
+
+
+def letters_of(modes: Iterable[str]) -> str:
+    """Say what the paper's letters of power modes are; empty where no mode has one."""
+    letters = {mode for mode in modes if len(mode) == 1}
+    return f"{ranges(letters)}: power modes of the paper's Table 3, g: MAXN" if letters else ""
+
+
+def mode_axis(groups: Iterable[Sequence[Bar]]) -> str:
+    """Return the title of an axis of power modes."""
+    letters = letters_of(bar.tick for group in groups for bar in group)
+    return letters or columns.label("power_mode")
 
 
 def ranges(modes: Iterable[str]) -> str:

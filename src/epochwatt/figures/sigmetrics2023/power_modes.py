@@ -26,7 +26,13 @@ from epochwatt.figures.common.job import Job
 from epochwatt.figures.common.names import Names, Place, on_page
 from epochwatt.figures.common.published import DASHES, METRICS, SIGNS, Plotted, Related, halo
 from epochwatt.figures.common.runs import mode_setting
-from epochwatt.figures.sigmetrics2023.modes import groups_of, outside, ranges, remark_pale
+from epochwatt.figures.sigmetrics2023.modes import (
+    groups_of,
+    letters_of,
+    outside,
+    ranges,
+    remark_pale,
+)
 from epochwatt.published.numbers import SPREADS
 
 SOLID, TRIANGLE, HOLLOW, LINE = ("o", True), ("^", True), ("s", False), ("x", False)
@@ -106,12 +112,12 @@ def draw(job: Job, x: str, marker_by: str = "", change: Sequence[str] = ()) -> N
             entries.append(
                 Line2D([], [], label=f"{' to '.join(change)}: the paper's example", **look)
             )
-        red = any(r.ink != job.palette["published"] for p in points for r in (p.x, p.e2e))
-        job.legend(figure, entries, spreads, change="", red=red)
+        marked = [row for point in points for row in (point.x, point.e2e)]
+        job.legend(figure, entries, spreads, change="")
         style.lay_out(figure)  # from here on the axes are as they will be
         for cloud, field, arrow_ends in zip(clouds, fields, arrows, strict=False):
             write_names(cloud, field, arrow_ends, job.colour(cloud.model), job)
-        job.save(figure, job.figure, [row for point in points for row in (point.x, point.e2e)])
+        job.save(figure, job.figure, marked)
 
 
 def cloud_of(bars: Sequence[Bar], job: Job, x: str, by: str = "") -> Cloud:
@@ -198,7 +204,7 @@ def draw_published(point: Point, field: Axes, job: Job) -> None:
     marks = [mark for mark in (x, y) if mark]
     if not marks:
         return
-    ink, is_seen = job.ink(*(mark.id for mark in marks)), all(mark.seen_by_fit for mark in marks)
+    ink, is_seen = job.worst((point.x.ink, point.e2e.ink)), all(mark.seen_by_fit for mark in marks)
     line: style.Look = {"color": ink, "linewidth": 1.0, "zorder": 1.5}
     line["linestyle"] = "-" if is_seen else DASHES
     if x and y:
@@ -233,7 +239,7 @@ def draw_spread(cloud: Cloud, x: str, field: Axes, job: Job) -> list[Related]:
             continue
         low, high = min(there), max(there)
         here = 100.0 * (high - low) / high
-        spread = Related(fact, (here,), fact.id in job.seen, job.ink(fact.id))
+        spread = job.relate(fact, (here,))
         bottom, top = field.get_ylim()
         field.set_ylim(bottom - BELOW * (top - bottom), top)
         feet = [BRACKET + height for height in (0.025, 0.0, 0.0, 0.025)]
@@ -265,18 +271,22 @@ def _remark(job: Job, clouds: Sequence[Cloud]) -> None:
 def _entries(
     clouds: Sequence[Cloud], markers: dict[float, Marker], by: str, job: Job
 ) -> list[Artist]:
-    """Return the legend's entries: what markers show, the front, what is published."""
+    """Return the legend's entries: what letters and markers show, the front, what is published."""
     entries: list[Artist] = []
+    words = [letters_of(point.mode for cloud in clouds for point in cloud.points)]
     if markers:
-        unit = columns.unit(by)
         values = ", ".join(f"{SIGNS_OF[marker]} {value:g}" for value, marker in markers.items())
-        words = f"{columns.label(by)}: {values} {unit}".strip()
-        entries.append(Line2D([], [], linestyle="none", label=words))
+        words.append(f"{columns.label(by)}: {values} {columns.unit(by)}".strip())
+    if words := [part for part in words if part]:
+        entries.append(Line2D([], [], linestyle="none", label="; ".join(words)))
     *_, look = _front(job)
     entries.append(Line2D([], [], label="Pareto front, its modes ringed", **look))
     black, points = job.colour("published"), [p for cloud in clouds for p in cloud.points]
-    if any(point.x.mark and point.e2e.mark for point in points):
-        entries.append(Line2D([], [], label="published", **_cross(black, is_seen=True)))
+    both = [point for point in points if point.x.mark and point.e2e.mark]
+    for point in both[:1]:
+        x, y = (style.label_of(row.row["quantity"]) for row in (point.x, point.e2e))
+        label = f"published {x} and {y}"
+        entries.append(Line2D([], [], label=label, **_cross(black, is_seen=True)))
     alone = [
         (row, other)
         for p in points

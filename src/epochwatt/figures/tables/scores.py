@@ -21,7 +21,7 @@ DRAWING_TITLE = "Errors of methods that learn from the same four modes: median t
 TITLES = dict(zip(TARGETS, ("time", "power", "energy"), strict=True))
 WIDTH_IN, HEAD_IN, ROW_IN = 7.0, 1.3, 0.26
 NAME_LETTERS = 28  # of a line of a method's name
-OURS, REFERENCES = "#0072B2", "#D55E00"  # colour of a method, and of the one compared with
+OURS, REFERENCES = "#0072B2", "#D55E00"  # colour of a method, and of the paper's
 
 Row = Mapping[str, str]
 Cells = dict[str, str]
@@ -143,7 +143,7 @@ def _draw_errors(axes: Axes, rows: pd.DataFrame, methods: list[str]) -> None:
     by_construction = rows.by_construction.eq(TRUE)
     errors = zip(rows.method, numbers(rows.median_pct), numbers(rows.p90_pct), by_construction)  # noqa: B905
     for method, median, p90, is_known in errors:
-        y, colour = methods.index(method), REFERENCES if method == REFERENCE else OURS
+        y, colour = methods.index(method), REFERENCES if method.startswith(REFERENCE) else OURS
         axes.plot([median, p90], [y, y], color=colour, linewidth=1.5)
         fill = "white" if is_known else colour
         axes.plot([median], [y], "o", color=colour, markerfacecolor=fill, markersize=5)

@@ -41,4 +41,4 @@ LEVEL_SD = 1.0
 # All of them were set by hand, with the tables of docs/reference/benchmarks/prediction-measured.md
 # at hand, and all but the shares and exponents on simulated worlds (`synthetic_truth`, seed 1),
 # too: no program works them out.
-# The benchmark `prediction` counts on other worlds how many new modes the intervals hold.
+# `epochwatt score` counts on sweeps of others how many new modes the intervals hold.

@@ -126,15 +126,13 @@ class _Neighbours:
 class _Search:
     """The searches of p problems over n choices of d knobs, in lockstep.
 
-    Attributes
-    ----------
-    closed : (p, n), choices that were profiled or ruled out
-    low, high : (p, d), the range of each knob
-    slope : (p, d), relative time lost per watt saved
-    seen : (p, i), choices profiled so far, some of them several times
-    judged : what each of them does, (p, 1)
-    best : (p,), the least cost so far
-    idle : (p,), profiles without a gain
+    `closed`: (p, n), choices that were profiled or ruled out
+    `low`, `high`: (p, d), the range of each knob
+    `slope`: (p, d), relative time lost per watt saved
+    `seen`: (p, i), choices profiled so far, some of them several times
+    `judged`: what each of them does, (p, 1)
+    `best`: (p,), the least cost so far
+    `idle`: (p,), profiles without a gain
     """
 
     def __init__(

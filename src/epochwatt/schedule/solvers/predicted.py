@@ -158,11 +158,9 @@ def solve_verified(space: Space, problems: Problems, seen: Space, modes: Indices
 class _Candidates:
     """Choices in the order in which they are tried: one order for all problems of equal streams.
 
-    Attributes
-    ----------
-    row : (p,), index of the order that is each problem's
-    choice : (g, q), of each order; the best first
-    cost, power_w : (g, q + `_AHEAD`), as predicted; infinite: it is too late, or there is none
+    `row`: (p,), index of the order that is each problem's
+    `choice`: (g, q), of each order; the best first
+    `cost`, `power_w`: (g, q + `_AHEAD`), as predicted; infinite: it is too late, or there is none
     """
 
     def __init__(self, seen: Space, problems: Problems, choices: Indices) -> None:

@@ -70,9 +70,7 @@ class Prior:
 
         `runs`: of each job one run for each of p problems, (p,).
 
-        Returns
-        -------
-        (p, 2 r, 2 j), of j jobs
+        Returns (p, 2 r, 2 j), of j jobs
         """
         half, n_jobs = len(self.mean) // 2, len(runs)
         rows = np.stack([*runs, *(job_runs + half for job_runs in runs)], 1)
@@ -91,12 +89,10 @@ class Prior:
 class Belief:
     """Belief about all runs, for each of p problems.
 
-    Attributes
-    ----------
-    mean, variance : (p, 2 r), of logarithms of times and powers
-    columns : (p, 2 r, i), what i seen values took from the variance
-    surprise, n_seen : (p,), sum of squares of how far they were off, in deviations, and their
-        number
+    `mean`, `variance`: (p, 2 r), of logarithms of times and powers
+    `columns`: (p, 2 r, i), what i seen values took from the variance
+    `surprise`, `n_seen`: (p,), sum of squares of how far they were off, in deviations, and their
+    number
     """
 
     def __init__(self, prior: Prior, p: int) -> None:

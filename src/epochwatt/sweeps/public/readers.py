@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epochwatt.board.device.kinds import AGX_ORIN
+from epochwatt.board.device.kinds import KINDS
 from epochwatt.board.telemetry.rails import ModulePower
 from epochwatt.errors import ConfigError
 from epochwatt.study.yaml_files import read_yaml
@@ -42,6 +42,7 @@ LEAST_MODULE_W = 4.0  # below it power is not the module's: one that runs Tensor
 LEAST_OF_REQUEST = 0.95
 WHOLE_NETWORK = "(whole network)"
 LOG_CLOCK = "Time (mS)"
+AGX_ORIN = KINDS["agx_orin"]
 RAILS = tuple(rail.label for rail in AGX_ORIN.rails)
 
 Cells = dict[str, Any]  # of a row, by columns of `SweepRow`

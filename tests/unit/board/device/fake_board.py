@@ -90,10 +90,7 @@ class FakeBoard(board.FakeBoard):
                 process.terminate()
 
     def energy_j(self, begin_s, end_s):
-        """Return the energy that the rails showed between two moments of the monotonic clock, J.
-
-        A power that the running process wrote holds until it writes again.
-        """
+        """Return the energy that the rails showed between two moments of the monotonic clock, J."""
         lines = (self.root / RUN / "power.csv").read_text("ascii").splitlines()[1:]
         steps = [tuple(map(float, line.split(","))) for line in lines]
         ends_s = [step[0] for step in steps[1:]] + [float("inf")]

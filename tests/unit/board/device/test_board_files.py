@@ -1,6 +1,8 @@
 """What the files of a board say, in all layouts that are known."""
 
+import csv
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,9 +12,14 @@ from tiny_board import CONF, GPU, TinyBoard
 from epochwatt.board.device import board_files
 from epochwatt.board.device.board_files import Tables, custom_conf, parse_conf
 
+DATA = Path(__file__).parents[3] / "data"
 STEPS = Tables(
     (115200, 1190400, 2265600), (114750000, 675750000, 1377000000), (204000000, 2133000000)
 )
+
+
+def rows_of(name):
+    return list(csv.DictReader((DATA / name).read_text("utf-8").splitlines()))
 
 
 @pytest.fixture
@@ -28,38 +35,12 @@ def root_with(folder, files):
     return str(folder)
 
 
-@pytest.mark.parametrize(
-    ("model", "compatible", "kind"),
-    [
-        ("NVIDIA Jetson Nano Developer Kit", "nvidia,p3450-0000\0nvidia,tegra210", "nano"),
-        ("a carrier", "nvidia,p3449-0000-b00+p3448-0002-b00\0nvidia,tegra210", "nano"),
-        ("NVIDIA Jetson Nano 2GB Developer Kit", "nvidia,p3542-0000+p3448-0003", "nano"),
-        ("NVIDIA Jetson Xavier NX Developer Kit", "nvidia,p3449-0000+p3668-0000", "xavier_nx"),
-        ("Jetson-AGX", "nvidia,p2972-0000\0nvidia,tegra194", "agx_xavier"),
-        ("a carrier", "nvidia,tegra194\0nvidia,p2888-0001", "agx_xavier"),
-        ("Jetson AGX Orin", "nvidia,p3737-0000+p3701-0000\0nvidia,tegra234", "agx_orin"),
-        ("NVIDIA Orin NX Developer Kit", "nvidia,p3767-0000\0nvidia,tegra234", "orin_nx"),
-        ("NVIDIA Jetson Orin Nano Developer Kit", "nvidia,p3768-0000+p3767-0005", "orin_nano"),
-        ("NVIDIA Jetson Orin Nano Developer Kit Super", "nvidia,tegra234", "orin_nano"),
-        (
-            "NVIDIA Jetson Orin NX Engineering Reference Developer Kit",
-            "nvidia,p3767-0003",
-            "orin_nano",
-        ),
-        ("NVIDIA Jetson Orin NX Super", "nvidia,p3768-0000+p3767-0000-super", "orin_nx"),
-        ("NVIDIA Jetson AGX Thor Developer Kit", "nvidia,p3971-0080+p3834-0008", "agx_thor"),
-        ("NVIDIA Jetson AGX Thor Developer Kit", "nvidia,p4071-0000+p3834-0000", "unknown"),
-        ("Lanner EAI-I233", "nvidia,p3737-0000+p3701-0005\0nvidia,tegra234", "agx_orin"),
-        ("Jetson AGX Orin for DSBOARD-AGX", "nvidia,p3701-0005\0nvidia,tegra234", "agx_orin"),
-        ("NVIDIA Jetson TX2 NX Developer Kit", "nvidia,p3509-0000+p3636-0001", "unknown"),
-        ("quill", "nvidia,p2597-0000+p3310-1000\0nvidia,tegra186", "unknown"),
-        ("Raspberry Pi 4 Model B", "raspberrypi,4-model-b\0brcm,bcm2711", ""),
-    ],
-)
-def test_kind_of_board(tmp_path, model, compatible, kind):
+@pytest.mark.parametrize("row", rows_of("device_trees.csv"), ids=lambda row: row["compatible"])
+def test_kind_of_board(tmp_path, row):
+    compatible = row["compatible"].replace(" ", "\0")
     tree = "proc/device-tree/"
-    files = {tree + "model": model + "\0", tree + "compatible": compatible + "\0"}
-    assert board_files.board_kind(root_with(tmp_path, files)) == kind
+    files = {tree + "model": row["model"] + "\0", tree + "compatible": compatible + "\0"}
+    assert board_files.board_kind(root_with(tmp_path, files)) == row["kind"]
 
 
 @pytest.mark.parametrize(
@@ -119,53 +100,7 @@ def test_a_configuration_is_parsed():
 # airlanggawicaksono/EarlyExitMonoRepo@4d491e8f1cd6 and The-OASIS-Project/dawn@5e9b41735a9a (no
 # blank after `<`, ..._KNEXT), borongyuan/XavierNXOverclock@10970c5 (HWMON), stored index
 # 11327390116 (a comment behind a value), 39734175043 (settings switched off, two blanks)
-ORIN_CONF = """\
-#
-# Copyright (c) 2024, an umlaut: \u00e4
-# < POWER_MODEL ID=id_num NAME=mode_name >
-# PARAM1_NAME ARG11_NAME ARG11_VAL
-
-< PARAM TYPE=FILE NAME=CPU_ONLINE >
-CORE_0 /sys/devices/system/cpu/cpu0/online
-CORE_1 /sys/devices/system/cpu/cpu1/online
-< PARAM TYPE=FILE NAME=FBP_POWER_GATING >
-FBP_PG_MASK /sys/devices/gpu.0/fbp_pg_mask
-FBP_PG_MASK_KNEXT /sys/devices/platform/gpu.0/fbp_pg_mask
-< PARAM TYPE=CLOCK NAME=CPU_A78_0 >
-MAX_FREQ /sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq
-MIN_FREQ /sys/devices/system/cpu/cpu0/cpufreq/scaling_min_freq
-\t
-<PARAM TYPE=CLOCK NAME=EMC >
-MAX_FREQ /sys/kernel/nvpmodel_emc_cap/emc_iso_cap
-MAX_FREQ_KNEXT /sys/kernel/nvpmodel_clk_cap/emc
-
-< PARAM TYPE=HWMON NAME=VDDIN_OC_LIMIT >
-WARN /sys/devices/platform/c250000.i2c/i2c-7/7-0040/hwmon curr1_max
-CRIT /sys/devices/platform/c250000.i2c/i2c-7/7-0040/hwmon curr1_crit
-
-< POWER_MODEL ID=0 NAME=15W >
-CPU_ONLINE CORE_0 1
-CPU_ONLINE CORE_1 0
-FBP_POWER_GATING FBP_PG_MASK 2
-CPU_A78_0 MIN_FREQ  729600
-CPU_A78_0 MAX_FREQ 1190400\t# 1190400[Hz]
-#CPU_A78_0 MAX_FREQ -1 # is commented
-EMC MAX_FREQ 2133000000
-VDDIN_OC_LIMIT WARN 3000
-
-< POWER_MODEL ID=2 NAME=MAXN_SUPER >
-CPU_ONLINE CORE_0 1
-CPU_ONLINE CORE_1 1
-FBP_POWER_GATING FBP_PG_MASK 2
-CPU_A78_0 MIN_FREQ 729600
-CPU_A78_0 MAX_FREQ -1
-EMC MAX_FREQ -1
-VDDIN_OC_LIMIT WARN 4000
-
-# mandatory section to configure the default power mode
-< PM_CONFIG DEFAULT=0 >
-< FAN_CONFIG DEFAULT=quiet >
-"""
+ORIN_CONF = (DATA / "nvpmodel/odd_forms.conf").read_text("utf-8")
 
 
 def test_what_is_written_back_is_the_file_word_by_word_but_for_the_mode():

@@ -1,7 +1,4 @@
-"""A board is set, read back, compared and put back; what it did not take is never measured.
-
-The board is a fake one with the real root helper and tools that behave like NVIDIA's.
-"""
+"""A board is set, read back, compared and put back; what it did not take is never measured."""
 
 import json
 import os

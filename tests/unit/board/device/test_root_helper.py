@@ -426,7 +426,7 @@ def test_the_file_names_its_interpreter_isolated_shows_its_text_and_holds_nothin
     content = helper_file()
     assert content.startswith(b"#!/usr/bin/python3 -IS\n")
     package = ["__init__.py", "board/__init__.py", "board/device/__init__.py"]
-    modules = ("kinds.py", "board_files.py", "root_helper.py")
+    modules = ("kinds.py", "kinds.json", "board_files.py", "root_helper.py")
     package += [f"board/device/{name}" for name in modules]
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         assert archive.namelist() == ["__main__.py", *(f"epochwatt/{name}" for name in package)]

@@ -1,9 +1,8 @@
-"""Every stock mode of the newer fake boards is set, read back, verified and put back.
+"""Every stock mode of the newer fake boards is set, read back, verified and put back."""
 
-The words of nvpmodel are those that people have recorded; sources stand beside them.
-"""
-
+import csv
 import subprocess
+from pathlib import Path
 
 import pytest
 from fake_board import make_board, open_board
@@ -69,47 +68,13 @@ def test_every_stock_mode_is_set_read_back_verified_and_put_back(make_real, name
         assert before_mhz == pytest.approx(limit / 1e6, rel=0.03)
 
 
-GPU0 = "/sys/devices/platform/gpu.0/"
-FAILED = (
-    "NVPM ERROR: failed to set power mode!\nNVPM ERROR: optMask is 1, no request for power mode"
-)
-WORDS = {
-    # OE4T/meta-tegra issue 1864, pull request 1268
-    "busy TPC mask": (f"NVPM ERROR: Error writing 128 to {GPU0}tpc_pg_mask: 16\n" + FAILED, None),
-    "FBP mask": (f"NVPM ERROR: Error writing 2 to {GPU0}fbp_pg_mask: 19\n" + FAILED, None),
-    # stored index 61928627885, JetPack 7.2: it asks even where the mode is the one that is set
-    "question": (
-        "NVPM WARN: Golden image context is already created\n"
-        "NVPM WARN: Reboot required for changing to this power mode: 1\n"
-        "NVPM WARN: DO YOU WANT TO REBOOT NOW? enter YES/yes to confirm:\n"
-        "NVPM ERROR: bad input!\nNVPM ERROR: optMask is 1, no request for power mode",
-        None,
-    ),
-    # anduril/jetpack-nixos pull request 202; OE4T/meta-tegra issue 1613; stored index 58227523952
-    "hwmon": (
-        "NVPM ERROR: Error opening /sys/devices/platform/c250000.i2c/i2c-7/7-0040/hwmon: 2\n"
-        + FAILED,
-        "not the configuration of this module",
-    ),
-    "conf of another module": (
-        "NVPM ERROR: Error opening /sys/devices/system/cpu/cpu6/online: 2\n" + FAILED,
-        "not the configuration of this module",
-    ),
-    # stored index 70947174191
-    "no such mode": ("NVPM ERROR: request for bad power mode 1", "correct /etc/nvpmodel.conf"),
-    # stored index 53188434015
-    "container": ("Running in chroot, ignoring request", "does nothing in a container"),
-    "busy GPU": (
-        "NVPM ERROR: Error writing 918000000 to "
-        "/sys/devices/platform/17000000.gpu/devfreq_dev/max_freq: 16\n" + FAILED,
-        "a program that uses the GPU",
-    ),
-}
+WORDS = Path(__file__).parents[3] / "data/nvpmodel/words.csv"
 
 
 def test_what_nvpmodel_says_is_shown_with_what_follows(make_real):
     fake, board = make_real("orin_nano-jp6.2")
-    for words, remedy in WORDS.values():
+    for row in csv.DictReader(WORDS.read_text("utf-8").splitlines()):
+        words, remedy = row["words"].replace("\\n", "\n"), row["remedy"]
         (fake.root / NVPMODEL).write_text(
             "#!/bin/sh\n# epochwatt stand-in\n"
             "[ $1 = -q ] && { echo 'NV Power Mode: 25W'; echo 1; exit 0; }\n"

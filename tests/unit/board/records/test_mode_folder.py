@@ -38,7 +38,7 @@ def add(sweep, mode_meta):
     """Return a function that measures a mode."""
 
     def finish(place=MODE, **changes):
-        Path(sweep.begin(place), "samples-x.csv").write_text("t_mono_s,t_unix_s,a\n1,2,3\n")
+        Path(sweep.open_attempt(place), "samples-x.csv").write_text("t_mono_s,t_unix_s,a\n1,2,3\n")
         sweep.finish(place, mode_meta(place, **changes), TIMES_S)
 
     return finish
@@ -67,7 +67,7 @@ def test_finished_mode_is_read_back(sweep, add):
     record = sweep.read(MODE)
     assert (record.minibatch_s == TIMES_S).all()
     assert record.meta["mode"] == MODE
-    assert record.folder == sweep.mode_path(MODE)
+    assert record.folder == sweep.path_of(MODE)
     assert sweep.has(MODE)
     assert sweep.verify(MODE).meta == record.meta
 
@@ -75,7 +75,7 @@ def test_finished_mode_is_read_back(sweep, add):
 @pytest.mark.parametrize("name", [RECORD, "minibatches.npy", "samples-x.csv", "SHA256SUMS"])
 def test_damage_is_found_wherever_it_is(sweep, add, name):
     add()
-    path = Path(sweep.mode_path(MODE), name)
+    path = Path(sweep.path_of(MODE), name)
     content = bytearray(path.read_bytes())
     content[5] ^= 1
     path.write_bytes(content)
@@ -103,4 +103,4 @@ def test_record_that_cannot_be_right_is_refused(sweep, add, changes, fault):
     add(**changes)
     with pytest.raises(RecordError, match=fault) as caught:
         sweep.read(MODE)
-    assert sweep.mode_path(MODE) in str(caught.value)
+    assert sweep.path_of(MODE) in str(caught.value)

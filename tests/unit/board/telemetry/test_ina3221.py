@@ -20,10 +20,7 @@ INA238 = "sys/bus/i2c/drivers/ina238/2-0044/hwmon/hwmon{}/"
 
 
 def write_hwmon(root, address, rails, number=1, samples=1, interval_ms=7):
-    """Write a chip as the kernel's driver shows it; rails are (label, micro-ohm, mV, mA).
-
-    Reading a rail whose mV is None is an error.
-    """
+    """Write a chip as the kernel's driver shows it; rails are (label, micro-ohm, mV, mA)."""
     folder = HWMON.format(address, number)
     for name, value in {"samples": samples, "update_interval": interval_ms, "in7_input": 1}.items():
         root.write(folder + name, f"{value}\n")

@@ -15,18 +15,7 @@ IDLE_S, LOADED_S = 3.0, 20.0
 def power_of(
     hz=10.0, step_w=10.0, delay_s=0.0, tau_s=0.0, drift=0.0, noise=0.0, loop_s=0.0, seed=0
 ):
-    """Return stamps and readings of a sensor, as the sampler takes them: one in each period.
-
-    Parameters
-    ----------
-    hz : readings a second
-    step_w : what the load adds, W
-    delay_s, tau_s : how late the sensor is, and its time constant, s
-    drift : share of the power before that is added each second, all the time
-    noise : standard deviation, share of the power
-    loop_s : a training loop that stands still for the first half of that; 0: it never does
-    seed : of instants and noise
-    """
+    """Return stamps and readings of a sensor, as the sampler takes them: one in each period."""
     random = np.random.default_rng(seed)
     t_s = np.arange(-IDLE_S, LOADED_S, 1 / hz)
     t_s = t_s + random.uniform(0, 1 / hz, t_s.size)

@@ -13,13 +13,7 @@ from epochwatt.datasets.make import make_dataset
 
 
 class RecordingMachine(Machine):
-    """A board without files; it writes into one, so that forked processes count too.
-
-    Parameters
-    ----------
-    log : file; a word for each call
-    fails : what to raise at calls, by their words
-    """
+    """A board without files; it writes into one, so that forked processes count too."""
 
     backend = "fake"
 

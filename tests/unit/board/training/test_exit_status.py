@@ -2,8 +2,6 @@
 
 import errno
 import os
-import subprocess
-import sys
 
 import pytest
 from torch.utils.data import DataLoader
@@ -66,21 +64,3 @@ def test_what_snakemake_allows_is_forgotten(monkeypatch):
     monkeypatch.setattr(os, "environ", environment)
     take_the_board()
     assert environment == {"OMP_DYNAMIC": "false"}
-
-
-@pytest.mark.thorough
-def test_torch_counts_the_cores_itself():
-    code = (
-        "from epochwatt.board.training.exit_status import exit_status\n"
-        "def measure():\n"
-        "    import torch\n"
-        "    print(torch.get_num_threads())\n"
-        "exit_status('a run', measure)\n"
-    )
-
-    def threads(limits):
-        free = {name: v for name, v in os.environ.items() if name not in SET_BY_SNAKEMAKE}
-        command = [sys.executable, "-c", code]
-        return subprocess.check_output(command, env={**free, **limits})
-
-    assert threads(dict.fromkeys(SET_BY_SNAKEMAKE, "7")) == threads({})

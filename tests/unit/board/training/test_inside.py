@@ -2,7 +2,7 @@
 
 import json
 import os
-import subprocess
+import runpy
 import sys
 
 import pytest
@@ -15,16 +15,26 @@ from epochwatt.errors import TrainingError
 SETTINGS = {"engine": "docker", "image": "epochwatt:x", "rootfs": "", "runtime": ""}
 
 
+def run_program(module, words):
+    """Run a module as a program, in a process that has torch; it has to succeed."""
+    sys.argv[1:] = words
+    sys.modules.pop(module, None)
+    read_end, _ = os.pipe()  # the other end stays open as long as the process
+    os.dup2(read_end, 0)
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    assert not end.value.code
+
+
 @pytest.fixture
-def run_without_container(monkeypatch):
+def run_without_container(monkeypatch, in_child):
     """The container's words, run by this Python on the machine itself."""
     calls = []
 
     def run(settings, words, name):
         calls.append(words)
-        own = [sys.executable, *words[words.index("epochwatt:x") + 1 :]]
-        with subprocess.Popen(own, stdin=subprocess.PIPE) as process:
-            assert process.wait() == 0
+        _, module, *own = words[words.index("epochwatt:x") + 1 :]
+        in_child(run_program, module, own)
 
     monkeypatch.setattr(container, "describe", lambda s: {**s, "version": "1", "digest": "12ab"})
     monkeypatch.setattr(container, "run", run)

@@ -3,10 +3,12 @@
 import json
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
 
+from epochwatt.board.device import notes
 from epochwatt.board.device.locks import machine_lock
 from epochwatt.board.records.checksums import write_sums
 from epochwatt.board.records.run_folder import RunFolder
@@ -23,23 +25,6 @@ root, run, receipt, machine = sys.argv[1:]
 machine = open_machine(json.loads(machine))
 run_part(RunFolder(root, run), {}, 0, 1, "/no-such-data", receipt, machine)
 print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
-"""
-
-DIES_IN_EPOCH_2 = """
-import json, os, signal, sys
-from epochwatt.board.device import notes
-from epochwatt.board.records.run_folder import RunFolder
-from epochwatt.board.device.machine import open_machine
-from epochwatt.board.training.job import run_part
-root, run, receipt, data_root, factors, machine = sys.argv[1:]
-remember = notes.remember
-def remember_or_die(measurement_id, run, epoch):
-    remember(measurement_id, run, epoch)
-    if epoch == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-notes.remember = remember_or_die
-machine = open_machine(json.loads(machine))
-run_part(RunFolder(root, run), json.loads(factors), 0, 2, data_root, receipt, machine)
 """
 
 
@@ -111,10 +96,19 @@ def test_job_waits_for_the_machine_and_names_its_holder(
 
 @pytest.mark.usefixtures("on_the_cpu")
 def test_job_that_dies_keeps_its_finished_epochs_and_the_next_one_completes_the_run(
-    folder, factors, data_root, receipt, tmp_path, python, machine
+    folder, factors, data_root, receipt, tmp_path, in_child, machine, monkeypatch
 ):
-    arguments = [folder.root, folder.run, receipt, data_root, json.dumps(factors), told(machine)]
-    python(DIES_IN_EPOCH_2, *arguments, status=-9)
+    remember = notes.remember
+
+    def remember_or_die(measurement_id, run, epoch):
+        remember(measurement_id, run, epoch)
+        if epoch == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(notes, "remember", remember_or_die)
+        with pytest.raises(EOFError):  # it sends no answer
+            in_child(run_part, folder, factors, 0, 2, data_root, str(receipt), machine)
     assert folder.measured() == [0, 1]
     assert not receipt.exists()
     kept = [folder.read(epoch).meta for epoch in range(2)]

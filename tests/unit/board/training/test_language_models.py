@@ -18,10 +18,9 @@ from epochwatt.board.training.language_models import (
     four_bit,
     with_adapters,
 )
-from epochwatt.board.training.loaders import TimedMinibatches
 from epochwatt.board.training.session import Session
 from epochwatt.board.training.text import LENGTH, N_TOKENS, TOKENS, TokenFile
-from epochwatt.board.training.workloads import WORKLOADS, Trainer, workload_of
+from epochwatt.board.training.workloads import WORKLOADS, Trainer
 from epochwatt.datasets import recipes
 from epochwatt.datasets.make import make_dataset
 from epochwatt.errors import DataError, TrainingError
@@ -160,41 +159,6 @@ def test_an_epoch_of_lora_is_measured(folder, factors, machine, tmp_path, monkey
     assert meta["loss"] == pytest.approx(np.log(N_TOKENS), rel=0.05)
 
 
-def peft_llama():
-    """Return a network of transformers in adapters of peft, as a user has it."""
-    from peft import LoraConfig, get_peft_model
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    config = LlamaConfig(
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        vocab_size=N_TOKENS,
-    )
-    return get_peft_model(LlamaForCausalLM(config), LoraConfig(r=4, task_type="CAUSAL_LM"))
-
-
-def causal_loss(network, words, following):
-    """Return the loss of a network whose output holds its scores."""
-    return functional.cross_entropy(network(words).logits.flatten(0, 1), following.flatten())
-
-
-def test_a_network_in_peft_comes_in_as_any_of_ones_own(opened, monkeypatch):
-    pytest.importorskip("peft", reason="trains with peft")
-    monkeypatch.setitem(sys.modules, "own_peft", sys.modules[__name__])
-    row = {"build": "own_peft.peft_llama", "loss": "own_peft.causal_loss", "like": "smollm"}
-    workload = workload_of({"model": "mine", "network": row})
-    trainer = Trainer(workload, CPU, seed=0)
-    source = opened("tokens", "synthetic", 1e-4)
-    minibatch = trainer.copy(TimedMinibatches(source, workload.transform, 0)[[0, 1]])
-    losses = [trainer.step(minibatch).item() for _ in range(2)]
-    assert np.isfinite(losses).all()
-    trained = {n for n, w in trainer.network.named_parameters() if w.requires_grad}
-    assert trained
-    assert all("lora" in name for name in trained)
-
-
 # -- tokens ---------------------------------------------------------------------------------------
 
 
@@ -225,11 +189,3 @@ def test_a_file_as_nanogpt_writes_it_is_cut_into_samples(tmp_path):
 def test_other_files_of_tokens_are_refused(tmp_path, values, said):
     with pytest.raises(DataError, match=said):
         token_file(tmp_path, values).read(0)
-
-
-def test_made_up_tokens_use_the_vocabulary_and_some_call_for_the_next(opened):
-    source = opened("tokens", "synthetic", 2e-3)
-    words = np.concatenate([source.read(n)[0][:-1] for n in range(len(source))])
-    assert words.max() > N_TOKENS // 2
-    follows = (words[1:] == (7919 * words[:-1] + 1) % N_TOKENS).mean()
-    assert follows == pytest.approx(0.4, abs=0.05)

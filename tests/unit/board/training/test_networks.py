@@ -57,7 +57,7 @@ def test_augmentation_is_torchvisions_to_the_bit(size):
             theirs.Normalize(half, half),
         ]
     )
-    image = transforms.made_up_landmark().resize(size)
+    image = transforms.made_up_photograph(600, 800).resize(size)
     for seed in range(8):
         torch.manual_seed(seed)
         ours = transforms.augment_landmark(image)

@@ -4,12 +4,9 @@ import matplotlib.pyplot as plt
 import pytest
 
 from epochwatt.figures.common.bars import (
-    THIN,
     draw_stacks,
     grouped,
-    legend,
 )
-from epochwatt.figures.common.published import Mark
 
 HOST = {"backend": "host", "device": "host"}
 
@@ -76,27 +73,6 @@ def test_whiskers_of_a_measured_run_go_from_its_lowest_to_its_highest_epoch(bars
     assert spans == [[4.0, 9.0]] * 2 + [[1.0, 3.0]] * 2  # each with a white rim below it
     told = rows[-1].cells()
     assert (told["lowest"], told["highest"]) == (4.0, 9.0)
-
-
-@pytest.mark.parametrize(
-    ("told", "ends"),
-    [
-        (Mark(2.0, None, "id", "exact", seen_by_fit=True), (0.0, 2.0)),
-        (Mark(2.0, 3.0, "id", "range", seen_by_fit=False), (2.0, 3.0)),
-    ],
-)
-def test_a_published_compute_time_is_a_bar_of_its_own_at_its_value_beside_the_stack(
-    bars, made_up, axes, printed, told, ends
-):
-    printed(compute_s=told)
-    found, job = bars(made_up())
-    legend(axes, draw_stacks(found, axes, job, "1+"), job)
-    drawn = [bar for part in axes.containers for bar in part]
-    (twin,) = [bar for bar in drawn if bar.get_width() == pytest.approx(THIN)]
-    assert (twin.get_y(), twin.get_y() + twin.get_height()) == ends
-    assert twin.get_x() >= max(b.get_x() + b.get_width() for b in drawn if b is not twin)
-    words = [text.get_text() for text in axes.figure.legends[0].get_texts()]
-    assert words == ["stall", "compute", "overhead", "published compute, from 0"]
 
 
 def words(axes):

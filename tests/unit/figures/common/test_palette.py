@@ -1,8 +1,4 @@
-"""The shipped palette: what meets in a figure is told apart with any kind of colour vision.
-
-How dichromats see: Machado, Oliveira, Fernandes 2009, table of severity 1.0. Colours are compared
-in CIE L*a*b*; a distance of 2.3 is just noticed side by side.
-"""
+"""The shipped palette: what meets in a figure is told apart with any kind of colour vision."""
 
 from itertools import combinations
 

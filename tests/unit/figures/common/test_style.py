@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pytest
 
 from epochwatt.figures.common import style
@@ -16,12 +15,6 @@ def style_file(tmp_path):
     path = tmp_path / "a.mplstyle"
     path.write_text("font.size: 17\nsavefig.dpi: 50\nfigure.dpi: 50\n", "utf-8")
     return str(path)
-
-
-def test_panel_is_closed_after_an_error(style_file):
-    with pytest.raises(RuntimeError), style.panel(style_file, SETTINGS, ""):
-        raise RuntimeError
-    assert plt.get_fignums() == []
 
 
 def test_save_writes_three_files_into_a_new_folder(style_file, tmp_path):

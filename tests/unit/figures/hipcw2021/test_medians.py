@@ -52,15 +52,3 @@ def test_growth_is_linear_where_time_at_one_times_scale_says_so(job_of, nx, numb
     draw_figure(job)
     told = {"×4.67, here ×4.5", "the whole data set", "four times the data"}
     assert told <= set(words(job, "hipcw_fig08d"))
-
-
-def test_share_in_the_cache_is_that_after_epochs(job_of, nx, numbers):
-    shares = [{"cached_after_pct": share} for share in (0.0, 30.0, 40.0)]
-    none = {"cached_after_pct": 0.0}
-    runs = [nx(*shares, storage="hdd"), nx(none, none, storage="hdd", **QUARTER)]
-    job = job_of("hipcw_fig08", *runs)
-    draw_figure(job)
-    assert "The paper prints no number of this panel." in job.drawn["hipcw_fig08b"].remarks
-    told = numbers("hipcw_fig08b", "dataset_scale", "value")
-    assert told == [("0.25", "0.0"), ("1.0", "30.0")]
-    assert numbers("hipcw_fig08a", "value") == []  # no run with an SSD

@@ -1,7 +1,5 @@
 """Figure 4: the numbers plotted."""
 
-from panels import words
-
 from epochwatt.figures.sigmetrics2023.fig04 import draw
 
 
@@ -29,12 +27,3 @@ def test_time_of_a_minibatch_is_the_epochs_divided_by_their_number(job_of, made_
         assert {row[1] for row in numbers(panel, "model", "quantity") if row[0]} == {
             *(f"{part}_s", f"{part}_ms_per_minibatch")
         }
-
-
-def test_times_are_of_the_papers_epochs_after_the_first(job_of, made_up):
-    job = job_of("fig04", made_up(*[{}] * 9, batch_size=16, setup="sigmetrics2023"))
-    draw(job)
-    assert all(
-        any("1 run of LeNet-5, 5 epochs" in text for text in words(job, panel))
-        for panel in job.saved
-    )

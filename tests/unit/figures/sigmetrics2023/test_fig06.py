@@ -16,10 +16,7 @@ GPU_MHZ, CPU_MHZ = (9, 300, 300, 600, 600, 9), (9, 400, 600, 800, 1e3, 9)
 
 @pytest.fixture
 def records(tmp_path):
-    """Return a function that writes the telemetry of epochs; it gives the folder.
-
-    Each epoch has six samples, the first and the last of them outside its bounds.
-    """
+    """Return a function that writes the telemetry of epochs; it gives the folder."""
 
     def write(*epochs, name="a", gpu_mhz=GPU_MHZ, cpu_mhz=CPU_MHZ):
         for epoch in epochs:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.measured import coverage
 from epochwatt.prediction.data.modes import NO_LIMIT, Mode, PredictionError, as_rows, logs
 from epochwatt.prediction.data.observations import Observations, observations_from_rows
 from epochwatt.prediction.harness import mape_pct, random_subsets
@@ -156,7 +155,7 @@ SHARES_OF = {TIME: TIME_SHARES, POWER: POWER_SHARES}
 
 
 @pytest.mark.parametrize(("fit", "terms"), [(fit_physical_time, TIME), (fit_power, POWER)])
-def test_intervals_from_four_modes_hold(plant, fit, terms):
+def test_intervals_from_four_modes_hold(plant, coverage, fit, terms):
     """The believed 90 % of new modes, whose worlds are drawn as is believed."""
     rng, counted = np.random.default_rng(7), np.zeros(2)
     for seed in range(60):

@@ -111,10 +111,7 @@ def test_a_power_limit_is_felt_below_its_knee(agx):
 
 
 def test_a_term_that_was_small_in_all_profiled_modes_is_open_elsewhere_and_never_absurd(agx):
-    """Four to eight modes with most cores on; two cores at the lowest clock are another matter.
-
-    Waits for the CPU alone: time is the longest of the parts. Expectations were off by e^20.
-    """
+    """Four to eight modes with most cores on; two cores at the lowest clock are another matter."""
     steps = ((2, 4, 6, 8), (420, 1310, 2200), (150, 380, 725, 1300), (665, 1600, 2133))
     modes = as_rows([(*mode, 1, NO_LIMIT) for mode in product(*steps)])
     cores, cpu, gpu, emc = modes[:, :4].T

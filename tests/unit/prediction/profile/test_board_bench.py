@@ -99,7 +99,7 @@ def test_what_was_measured_for_any_question_is_there_and_damaged_records_are_not
 ):
     for cores in (1, 2, 5):  # the last is none of this question's modes
         folder = measure_mode(sweep, {"cores": cores})
-    path = Path(folder.mode_path({"cores": 2}))
+    path = Path(folder.path_of({"cores": 2}))
     largest = max(path.iterdir(), key=lambda file: file.stat().st_size)
     largest.write_bytes(largest.read_bytes()[:-1])
     assert [one.mode for one in board().earlier()] == [ONE]

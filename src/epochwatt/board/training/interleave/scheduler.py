@@ -45,13 +45,11 @@ class HostClock:
 class Log:
     """The times at which things happened, s of the clock.
 
-    Attributes
-    ----------
-    arrival_s : of each request that came
-    start_s, end_s : of the mini-batch in which it was served; NaN: it was not
-    refused : whether it found the queue full
-    train_start_s, train_end_s : of each mini-batch of training
-    t_start_s, t_end_s : of the whole
+    `arrival_s`: of each request that came
+    `start_s`, `end_s`: of the mini-batch in which it was served; NaN: it was not
+    `refused`: whether it found the queue full
+    `train_start_s`, `train_end_s`: of each mini-batch of training
+    `t_start_s`, `t_end_s`: of the whole
     """
 
     def __init__(self, t_start_s: float) -> None:
@@ -67,13 +65,11 @@ class Log:
 class Interleaver:
     """Serves and trains by a plan, in the thread that calls `run`.
 
-    Parameters
-    ----------
-    plan : what to do
-    serve, train : run one mini-batch and return when it is done
-    train_s : times of mini-batches of training that were measured before, s
-    clock : `now()` and `sleep_until(t_s)`
-    stopped : asked between any two mini-batches and while it waits: whether to end early
+    `plan`: what to do
+    `serve`, `train`: run one mini-batch and return when it is done
+    `train_s`: times of mini-batches of training that were measured before, s
+    `clock`: `now()` and `sleep_until(t_s)`
+    `stopped`: asked between any two mini-batches and while it waits: whether to end early
     """
 
     def __init__(

@@ -9,10 +9,7 @@ LAUNCH_S = 1e-5
 
 
 class Device:
-    """A clock, and a device that works off what is started, one after the other.
-
-    Starting takes the caller `LAUNCH_S`; a device without a queue lets it wait for the work.
-    """
+    """A clock, and a device that works off what is started, one after the other."""
 
     def __init__(self, work_s, has_queue=False, reads_every_s=0.0):
         self.now_s = self.done_s = self._read_s = 0.0
