@@ -123,6 +123,11 @@ def option(
     )
 
 
+def without_none(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were set on the command line."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
 def say(lines: Iterable[str], *, err: bool = False) -> None:
     """Print lines, control characters escaped, as others' files may hold them."""
     click.echo(printable("\n".join(lines)), err=err)

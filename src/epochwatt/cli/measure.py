@@ -19,6 +19,7 @@ from epochwatt.cli.command import (
     command,
     option,
     say,
+    without_none,
 )
 
 
@@ -132,23 +133,22 @@ def run(words: tuple[str, ...], json: Path | None) -> int:
 @option("--name NAME", "Name of the run. Default: the log's.")
 @option("--board KIND", "Board whose rails were read, where their names do not show it.")
 @option(
-    "--gpu N", "GPU that trained, in a log of several; once for each.", COUNT_OR_0, multiple=True
+    "--gpu N",
+    "GPU that trained, in a log of several; once for each.",
+    COUNT_OR_0,
+    into="gpus",
+    multiple=True,
 )
 @option("--start TIME", "When a log began whose times count from its begin.")
 @option("--timezone ZONE", "Of times without one. Default: this machine's.")
-@option("--averaging S", "Each reading is the mean of the S seconds before it.", POSITIVE)
+@option(
+    "--averaging S",
+    "Each reading is the mean of the S seconds before it.",
+    POSITIVE,
+    into="averaging_s",
+)
 @option("--cpu", "Of CodeCarbon: energy of the CPU, if it was read from RAPL.")
-def import_log(
-    log: Path,
-    epochs: Path,
-    name: str | None,
-    board: str | None,
-    gpu: tuple[int, ...],
-    start: str | None,
-    timezone: str | None,
-    averaging: float | None,
-    cpu: bool,
-) -> None:
+def import_log(log: Path, epochs: Path, **options: Any) -> None:
     """Make epochs with energy, bound and flags of LOG, which tegrastats, nvidia-smi, CodeCarbon,
     MLPerf's power meter or a logger of a board's rails has written beside a training, and of the
     times in FILE: the columns epoch, start and end, as Unix seconds or ISO times, or the MLLOG
@@ -164,8 +164,7 @@ def import_log(
     """
     from epochwatt.power_logs import Options, import_power_log
 
-    options = Options(name or "", board or "", gpu, start or "", timezone or "", averaging, cpu)
-    say(import_power_log(log, epochs, options))
+    say(import_power_log(log, epochs, Options(**without_none(options))))
 
 
 @command("Move measured epochs or modes to the trash.")

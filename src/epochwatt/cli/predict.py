@@ -23,6 +23,7 @@ from epochwatt.cli.command import (
     command,
     option,
     say,
+    without_none,
 )
 from epochwatt.columns import TWIN
 from epochwatt.errors import EpochwattError
@@ -53,11 +54,12 @@ _REST = option(
     "Power of what the sensor does not see, such as the rest of the board; counted as energy.",
     POSITIVE,
 )
-
-
-def without_none(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that were set on the command line."""
-    return {name: value for name, value in options.items() if value is not None}
+_PRECISION = option(
+    "--precision",
+    "Arithmetic; fp16 and bf16 as autocast does it.",
+    click.Choice(["fp32", "tf32", "fp16", "bf16"]),
+    default="fp32",
+)
 
 
 def _total_options(command: Any) -> Any:
@@ -376,7 +378,7 @@ def schedule(**options: Any) -> int:
     "--max-risk P",
     "Highest probability that some board ends later, such as 0.05; spread_pct of a board says how"
     " much its fits vary.",
-    Finite(min=0, max=0.5, min_open=True),
+    RISK,
 )
 @option("--csv FILE", "Also write a row per board to FILE.", OUTPUT_FILE, into="path")
 def rounds(path: Any, **options: Any) -> None:
@@ -462,12 +464,7 @@ def score(sweeps: tuple[str, ...], methods: tuple[str, ...], **options: Any) -> 
 @option("--like NAME", "With a function: the network of this package whose input it takes.")
 @option("--batch-size N", "Samples per mini-batch.", COUNT, default=16)
 @option("--task", "infer: forward passes alone.", click.Choice(["train", "infer"]), default="train")
-@option(
-    "--precision",
-    "Arithmetic; fp16 and bf16 as autocast does it.",
-    click.Choice(["fp32", "tf32", "fp16", "bf16"]),
-    default="fp32",
-)
+@_PRECISION
 def count(model: str, like: str | None, batch_size: int, task: str, precision: str) -> None:
     """Count what one mini-batch of a network asks of a GPU: floating-point operations, bytes to and
     from memory, and kernel launches, by class of operator (docs/reference/counts.md). It needs no
@@ -497,12 +494,7 @@ def count(model: str, like: str | None, batch_size: int, task: str, precision: s
 @option("--like NAME", "With a function: the network of this package whose input it takes.")
 @BOARD_AT_HAND
 @option("--batch-size N", "Samples per mini-batch.", COUNT, default=16)
-@option(
-    "--precision",
-    "Arithmetic; fp16 and bf16 as autocast does it.",
-    click.Choice(["fp32", "tf32", "fp16", "bf16"]),
-    default="fp32",
-)
+@_PRECISION
 @option(
     "--optimiser",
     "Default: that of the network.",

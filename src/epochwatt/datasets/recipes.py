@@ -61,7 +61,7 @@ MAKERS = {
     ("wikitext", "official"): Maker(
         1, 261_078, _lazy("wikitext.make_official"), _md5(official.WIKITEXT2)
     ),
-    ("tokens", "synthetic"): Maker(1, 20_000, _lazy("tokens.make_synthetic")),
+    ("tokens", "synthetic"): Maker(1, 20_000, _lazy("wikitext.make_tokens")),
     ("coco", "synthetic"): Maker(1, 5_000, _lazy("coco.make_synthetic")),
     ("coco", "official"): Maker(1, 5_000, _lazy("coco.make_official"), _md5(*official.COCO)),
 }

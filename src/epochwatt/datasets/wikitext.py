@@ -1,4 +1,4 @@
-"""Make WikiText-2's training text: the original, or one made up of the same size.
+"""Make texts: WikiText-2's, the original or one made up of its size; tokens as nanoGPT reads them.
 
 A made-up text has words of syllables, frequent ones short, some of which call for the next, so that
 a language model has something to learn. Blocks of words have generators of their own: a longer text
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from epochwatt.board.training.text import SEQUENCE, WIKITEXT
+from epochwatt.board.training.text import LENGTH, N_TOKENS, SEQUENCE, TOKENS, WIKITEXT
 from epochwatt.datasets import official
 from epochwatt.datasets.downloads import obtain
 
@@ -82,3 +82,10 @@ def make_official(folder: Path, n_samples: int, seed: int) -> list[str]:
     with official.whole(archive), zipfile.ZipFile(archive) as packed:
         (folder / WIKITEXT).write_bytes(packed.read(MEMBER))
     return [WIKITEXT]
+
+
+def make_tokens(folder: Path, n_samples: int, seed: int) -> list[str]:
+    """Write the tokens of `n_samples` samples and one more as uint16; return the file's name."""
+    text = islice(ranks(seed, 1, N_TOKENS), n_samples * LENGTH + 1)
+    np.fromiter(text, dtype="<u2").tofile(folder / TOKENS)
+    return [TOKENS]

@@ -431,14 +431,14 @@ def policy_rows(
     return frame.assign(regret_pct=regret_pct), pd.concat(by_slot)
 
 
-def write_judged(tables: Path, scores_path: Path, slots_path: Path, root: Path = Path()) -> None:
+def write_judged(tables: Path, scores_path: Path, slots_path: Path) -> None:
     """Judge all policies on all streams of the study; write the scores, and a row for each slot.
 
     Raises ConfigError: the study has no rates that change; a trace cannot be read; no mode serves.
     """
-    changing = required_schedule(root).changing
+    changing = required_schedule().changing
     if changing is None:
-        raise ConfigError("config/schedule.yaml has no key changing", where=str(root))
+        raise ConfigError("config/schedule.yaml has no key changing")
     all_tables = read_mode_tables(tables)
     scores, slots = [], []
     for jobs in changing.jobs:
@@ -449,7 +449,7 @@ def write_judged(tables: Path, scores_path: Path, slots_path: Path, root: Path =
         case |= {"train": jobs.train, "infer": jobs.infer}
         for name, rates in changing.rates.items():
             for kind, seed in {"trace": 0}.items() if rates.file else ARRIVALS.items():
-                arrivals = build_arrivals(rates, jobs.peak_per_s, changing.slot_s, seed, root)
+                arrivals = build_arrivals(rates, jobs.peak_per_s, changing.slot_s, seed)
                 budgets = jobs.max_power_w, jobs.max_latency_s
                 options = options_for(space, *budgets, arrivals.rates_per_s)
                 for switch_s in changing.switch_s:

@@ -177,9 +177,9 @@ def load_schedule(root: Path = Path()) -> ScheduleStudy | None:
     return validated(ScheduleStudy, read_yaml(path), str(CONFIG)) if path.is_file() else None
 
 
-def required_schedule(root: Path = Path()) -> ScheduleStudy:
+def required_schedule() -> ScheduleStudy:
     """Return the study of a checkout that has to have one (ConfigError)."""
-    study = load_schedule(root)
+    study = load_schedule()
     if study is None:
-        raise ConfigError("there is no config/schedule.yaml", where=str(root))
+        raise ConfigError("there is no config/schedule.yaml")
     return study

@@ -35,14 +35,14 @@ SHARES = (50.0, 99.0, 100.0)  # percentiles of latencies
 MARGIN_FACTOR = 2.0  # a measurement is longer than what was timed before, and meets longer delays
 
 
-def plan_for(options: Document, root: Path = Path()) -> Document:
+def plan_for(options: Document) -> Document:
     """Check the options of a measurement, and add networks of config/workloads.yaml to its plan.
 
-    `options`: as `training.interleave.plan.checked` takes it; `root`: the folder that holds config/
+    `options`: as `training.interleave.plan.checked` takes it
 
     Raises ConfigError: a network that is not there, or a number that cannot be.
     """
-    rows = read_rows(WorkloadRow, root / "config/workloads.yaml")
+    rows = read_rows(WorkloadRow, Path("config/workloads.yaml"))
     for task in ("train", "infer"):
         if options[task] not in rows:
             raise ConfigError(f"--{task} is {options[task]!r}", allowed=rows)

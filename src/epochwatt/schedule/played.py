@@ -238,7 +238,6 @@ def write_played(
     paths: Sequence[str],
     records: Sequence[str] = (),
     processes: int = 1,
-    root: Path = Path(),
     say: Callable[[str], None] = lambda line: None,
 ) -> None:
     """Simulate the plans of all sets with a stream; write arrivals.csv, power.csv, latencies.csv.
@@ -249,11 +248,11 @@ def write_played(
     `paths`: of the three tables, in this order; `records`: folders of measurements of `epochwatt
     serve-and-train`
     """
-    jobs = [jobs for jobs in sets_of(required_schedule(root), tables, root) if jobs.infer]
+    jobs = [jobs for jobs in sets_of(required_schedule(), tables) if jobs.infer]
     columns = (ARRIVAL_COLUMNS, POWER_COLUMNS, LATENCY_COLUMNS)
     frames = [[pd.DataFrame(columns=names)] for names in columns]
     with workers(min(processes, len(jobs)) or 1) as pool:
-        for number, made in enumerate(pool.map(_played, jobs, [root] * len(jobs)), 1):
+        for number, made in enumerate(pool.map(_played, jobs), 1):
             for table, frame in zip(frames, made, strict=False):  # some sets have arrivals alone
                 table.append(frame)
             say(f"{number} of {len(jobs)} sets of jobs played")
@@ -262,9 +261,9 @@ def write_played(
         write_frame(path, "schedules that were played", pd.concat(table))
 
 
-def _played(jobs: Set, root: Path) -> list[pd.DataFrame]:
+def _played(jobs: Set) -> list[pd.DataFrame]:
     """Return the rows of one set for each table: the task of one process."""
     arrivals = arrival_rows(jobs)
     if jobs.jobs != "train_and_infer":
         return [arrivals]
-    return [arrivals, power_rows(jobs, solvers_of(jobs, root)[0]), latency_rows(jobs)]
+    return [arrivals, power_rows(jobs, solvers_of(jobs)[0]), latency_rows(jobs)]

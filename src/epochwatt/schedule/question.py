@@ -99,7 +99,7 @@ class Answer:
     best: Plan | None
 
 
-def find_answer(request: Request, root: Path = Path()) -> Answer:
+def find_answer(request: Request) -> Answer:
     """Find tables, solve the request, and solve it by exhaustive search, too.
 
     Where no plan trains and serves within the budgets, serving alone is solved.
@@ -107,7 +107,7 @@ def find_answer(request: Request, root: Path = Path()) -> Answer:
     Raises ConfigError: options do not fit each other; a board, network or table is not there.
     """
     problem = request.problem()
-    tables = _tables_from_option(request) if request.tables else _simulated(request, root)
+    tables = _tables_from_option(request) if request.tables else _simulated(request)
     chosen = [tables_of_job(name, task, tables) for name, task in request.jobs]
     first, *others = map(workload_of, chosen)
     space = Space(first, tuple(others)) if request.train else Space(None, (first, *others))
@@ -146,7 +146,7 @@ def _solved(solver: str, space: Space, problem: Problems) -> tuple[Plan | None, 
     return None if choice == NONE else space.plan(problem, choice), int(answers.n_profiles[0])
 
 
-def _simulated(request: Request, root: Path) -> list[ModeTable]:
+def _simulated(request: Request) -> list[ModeTable]:
     """Simulate the mode tables of the requested networks on the requested board."""
     device = request.device or "orin"
     if device not in GRIDS:
@@ -155,7 +155,7 @@ def _simulated(request: Request, root: Path) -> list[ModeTable]:
             allowed=list(GRIDS),
             do="give measured modes by --tables FILE",
         )
-    rows = read_rows(WorkloadRow, root / "config/workloads.yaml")
+    rows = read_rows(WorkloadRow, Path("config/workloads.yaml"))
     for name, task in request.jobs:
         if name not in rows:
             near = difflib.get_close_matches(name, rows, 1)
@@ -173,9 +173,9 @@ def _simulated(request: Request, root: Path) -> list[ModeTable]:
         n_profiled=[N_PROFILED],
         draws=1,
     )
-    twin = load_twin_with_modes(map(str, sorted((root / COUNTS).glob("*.json"))), root)
-    works = [network_of(model, {}, twin, root, task).work for model, task in study.works]
-    return simulated_tables(study, twin.knowing(*works), root)
+    twin = load_twin_with_modes(map(str, sorted(COUNTS.glob("*.json"))))
+    works = [network_of(model, {}, twin, Path(), task).work for model, task in study.works]
+    return simulated_tables(study, twin.knowing(*works))
 
 
 def _tables_from_option(request: Request) -> list[ModeTable]:

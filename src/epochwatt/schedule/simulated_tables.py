@@ -11,18 +11,18 @@ from epochwatt.twin.sweep import simulated_rows
 from epochwatt.twin.twin import Twin, load_twin
 
 
-def write_simulated_tables(counts: Iterable[str], path: Path, root: Path = Path()) -> None:
+def write_simulated_tables(counts: Iterable[str], path: Path) -> None:
     """Simulate all that the study needs, and write it as one file of mode tables.
 
     `counts`: paths of the counts of its networks, of training and inference.
 
     Raises ConfigError: no study, or a network, device or grid that cannot be.
     """
-    twin = load_twin(root / "config/twin", counts)
-    write_mode_tables(path, simulated_tables(required_schedule(root), twin, root))
+    twin = load_twin(Path("config/twin"), counts)
+    write_mode_tables(path, simulated_tables(required_schedule(), twin))
 
 
-def simulated_tables(study: ScheduleStudy, twin: Twin, root: Path = Path()) -> list[ModeTable]:
+def simulated_tables(study: ScheduleStudy, twin: Twin) -> list[ModeTable]:
     """Return the mode tables of a study.
 
     `twin`: simulated boards, with the counts of all networks of the study.
@@ -30,5 +30,5 @@ def simulated_tables(study: ScheduleStudy, twin: Twin, root: Path = Path()) -> l
     return tables_of(
         row
         for name, entry in study.sweeps()
-        for row in simulated_rows(SweepFacts(**load_sweep(name, entry, root)[0].facts), twin)
+        for row in simulated_rows(SweepFacts(**load_sweep(name, entry)[0].facts), twin)
     )

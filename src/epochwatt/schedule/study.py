@@ -168,9 +168,7 @@ def learn(
     return learned
 
 
-def write_learned_job(
-    tables: Path, job: str, path: Path, root: Path = Path(), cache: Path | None = None
-) -> None:
+def write_learned_job(tables: Path, job: str, path: Path, cache: Path | None = None) -> None:
     """Let the solvers with networks profile one job of the study, and write what they know then.
 
     `job`: one of `ScheduleStudy.jobs`
@@ -179,7 +177,7 @@ def write_learned_job(
 
     Raises ConfigError: the tables lack a network of the study.
     """
-    study, all_tables = required_schedule(root), read_mode_tables(tables)
+    study, all_tables = required_schedule(), read_mode_tables(tables)
     task, _, network = job.partition("-")
     others = [name for name in study.train if job != f"train-{name}"]
     teacher = workload_of(tables_of_job(others[0], "train", all_tables)) if others else None
@@ -378,7 +376,6 @@ def write_scores(
     paths: Mapping[PowerRule, Path],
     learned: Mapping[str, str],
     processes: int = 1,
-    root: Path = Path(),
     say: Callable[[str], None] = lambda line: None,
 ) -> None:
     """Judge all solvers on all sets of jobs, and write their scores (`SCORE_COLUMNS`).
@@ -392,9 +389,9 @@ def write_scores(
     Raises ConfigError: the tables lack a network of the study.
     """
     tasks = [
-        (jobs, rule, learned, root)
+        (jobs, rule, learned)
         for rule in paths
-        for jobs in sets_of(required_schedule(root), tables, root)
+        for jobs in sets_of(required_schedule(), tables)
         if rule == "highest" or len(jobs.names) == 2
     ]
     scores = []
@@ -408,9 +405,9 @@ def write_scores(
         write_frame(path, f"scores of schedules, {rule} power", frame[frame["power_rule"] == rule])
 
 
-def _judged(jobs: Set, rule: PowerRule, learned: Mapping[str, str], root: Path) -> pd.DataFrame:
+def _judged(jobs: Set, rule: PowerRule, learned: Mapping[str, str]) -> pd.DataFrame:
     """Return the scores of one set of jobs: the task of one process."""
-    found, without_presets = solvers_of(jobs, root, learned)
+    found, without_presets = solvers_of(jobs, learned=learned)
     size = TWO_STREAMS if len(jobs.infer) == 2 else SIZES[rule]
     problems = problems_of(jobs.space, size, rule, jobs.study.power_w)
     rows = evaluate(jobs.space, problems, found, jobs.study.draws)

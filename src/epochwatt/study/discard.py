@@ -1,11 +1,10 @@
 """Discard measured epochs, so that they are measured again: nothing else does that."""
 
 import re
-import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from epochwatt.board.records.run_folder import RunFolder
+from epochwatt.board.records.run_folder import MeasuredFolder, RunFolder
 from epochwatt.errors import EpochwattError
 from epochwatt.study.place import MEASURED
 from epochwatt.study.runs import Run
@@ -27,7 +26,8 @@ def discard(measured: str, run: str, epoch: int | None = None) -> list[str]:
             do=f"name a folder in {measured}/",
         )
     if (Path(measured) / run / "idle").is_dir():
-        return _discard_idle(Path(measured), run)
+        Path(f"results/idle/{run}.json").unlink(missing_ok=True)
+        return MeasuredFolder(measured, run).discard()
     if (SIMULATED / run).is_dir() or (SIMULATED / "idle" / run).is_dir():
         raise EpochwattError(
             f"{run} is simulated: nothing is measured of it",
@@ -73,12 +73,3 @@ def forget_lost(runs: Iterable[Run]) -> list[str]:
                     f"{MEASURED}/ and is measured again"
                 )
     return lines
-
-
-def _discard_idle(measured: Path, idle: str) -> list[str]:
-    """Move the idle power of a board in a mode to the trash, with its receipt."""
-    Path(f"results/idle/{idle}.json").unlink(missing_ok=True)
-    trash = measured / ".trash" / time.strftime("%Y%m%dT%H%M%S") / idle
-    trash.parent.mkdir(parents=True, exist_ok=True)
-    (measured / idle).rename(trash)
-    return [str(trash)]

@@ -81,7 +81,7 @@ def test_idle_power_goes_with_its_receipt(checkout):
     (moved,) = discard("measured", idle, None)
     assert not receipt.exists()
     assert not Path("measured", idle).exists()
-    assert (Path(moved) / "idle" / "record.json").read_text("utf-8") == "{}"
+    assert (Path(moved) / "record.json").read_text("utf-8") == "{}"
 
 
 @pytest.mark.parametrize("name", ["../outside", "/etc", "..", ".trash", "a/b", "", "A B"])
