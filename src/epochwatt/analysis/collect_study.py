@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from epochwatt.columns import (
+    ENERGY_COLUMNS,
     EPOCH_COLUMNS,
     FACTOR_NAMES,
     FACTORS,
@@ -39,6 +40,8 @@ _NEEDED = (
     "flags",
 )
 RANK = r"\.rank[1-9]\d*$"  # what the id of a further process of one training ends with
+# of the machines of a training
+_SUMS = [column.name for column in ENERGY_COLUMNS if column.unit in ("Wh", "J", "W")]
 _TIMES = ("e2e_s", "wait_s", "copy_s", "stall_s", "compute_s", "overhead_s")
 # pandas only warns of cells that it leaves out, and of numbers that it cannot hold
 _WARNINGS = (pd.errors.ParserWarning, RuntimeWarning)
@@ -131,7 +134,7 @@ def join_ranks(epochs: pd.DataFrame) -> pd.DataFrame:
     """Join the rows of the processes (ranks) of one training into one row per epoch.
 
     Its run is that of the first process. Times are means over the processes. Each machine's power
-    is measured by its first process: energy and power are sums over machines, NaN where one lacks.
+    is measured by its first process: energies and power are sums over machines, NaN if one lacks.
     """
     training = epochs.run.str.replace(RANK, "", regex=True)  # its id
     is_distributed = training.isin(training[training != epochs.run])
@@ -145,10 +148,10 @@ def join_ranks(epochs: pd.DataFrame) -> pd.DataFrame:
         row["run"], row["flags"] = training[row.index], " ".join(sorted(flags))
         row["valid"] = bool(rows.valid.all())
         with_power = rows[~rows["flags"].str.contains("power_elsewhere")]
-        sums = with_power[["energy_wh", "power_mean_w"]].sum(skipna=False)
+        sums = with_power[_SUMS].sum(skipna=False)
         if with_power.instance.nunique() < rows.instance.nunique():
             sums[:] = np.nan
-        row[["energy_wh", "power_mean_w"]] = sums.to_numpy()
+        row[_SUMS] = sums.to_numpy()
         weighted_errors = with_power.energy_wh * with_power.energy_error_pct
         row["energy_error_pct"] = weighted_errors.sum(skipna=False) / sums.energy_wh
         joined = pd.concat([joined, row], ignore_index=True)
