@@ -205,7 +205,7 @@ class Job:
 
     def worst(self, inks: Iterable[str]) -> str:
         """Return the colour of several published numbers as one: red where one of them is."""
-        return self.colour("warning" if self.palette.get("warning") in inks else "published")
+        return self.colour("warning" if self.palette.get("warning", "") in inks else "published")
 
     @cached_property
     def tolerances(self) -> tuple[float, float]:
