@@ -192,22 +192,20 @@ class Job:
         Far is beyond the tolerance of claims; a percentage (`measure` is %) has its own, in points.
         What is not judged is black.
         """
-        black, red = self.colour("published"), self.colour("warning")
         if mark is None or not self.comparisons:
-            return black
+            return self.colour("published")
+        is_red = bool(self._failing_ids & set(mark.id.split()))
         near_pct, near_points = self.tolerances
         for value in ours:
             if value is not None:
                 nearest = mark.nearest(value)
                 allowed = near_points if measure == "%" else near_pct / 100.0 * abs(nearest)
-                if abs(value - nearest) > allowed:
-                    return red
-        return red if self._failing_ids & set(mark.id.split()) else black
+                is_red |= abs(value - nearest) > allowed
+        return self.colour("warning" if is_red else "published")
 
     def worst(self, inks: Iterable[str]) -> str:
         """Return the colour of several published numbers as one: red where one of them is."""
-        red = self.colour("warning")
-        return red if red in inks else self.colour("published")
+        return self.colour("warning" if self.palette.get("warning", "") in inks else "published")
 
     @cached_property
     def tolerances(self) -> tuple[float, float]:
@@ -288,9 +286,9 @@ class Job:
             dash: Any = "-" if any(row.seen_by_fit for row in changes) else DASHES
             line = Line2D([], [], color=black, linewidth=0.9, linestyle=dash, label=change)
             lines = [*lines, line]
-        warning = self.colour("warning")
-        if is_red or warning in inks:
-            lines = [*lines, Patch(facecolor=warning, label=red.format(*self.tolerances))]
+        if is_red or self.palette.get("warning") in inks:
+            words = red.format(*self.tolerances)
+            lines = [*lines, Patch(facecolor=self.colour("warning"), label=words)]
         marks = paper.handles(marked, black)
         if len(drawn) + len(marks) + len(lines) > MOST_ENTRIES:
             marks = paper.handles(marked, black, together=True)

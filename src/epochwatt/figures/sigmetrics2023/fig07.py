@@ -63,7 +63,7 @@ def draw(job: Job) -> None:
         draw_missing(missing, axes, job.colour("missing"))
         brackets = brackets_of(by_state, job)
         all_rows = [row for rows in by_state.values() for row in rows]
-        is_red = job.colour("warning") in {bracket.colour for bracket in brackets}
+        is_red = job.palette.get("warning") in {bracket.colour for bracket in brackets}
         legend(axes, all_rows, job, red="red: does not hold here", is_red=is_red)
         draw_brackets([(axes, brackets)])
         job.save(figure, "fig07", all_rows)
