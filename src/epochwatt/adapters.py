@@ -45,7 +45,7 @@ def job_log(path: str) -> Iterator[None]:
     with closing(_Log(path)) as handle:
         is_quiet = bool(os.environ.get(QUIET_JOBS))
         streams = [handle] if is_quiet else [handle, sys.stderr]
-        handlers: list[logging.Handler] = [logging.StreamHandler(stream) for stream in streams]  # type: ignore[arg-type]
+        handlers: list[logging.Handler] = [logging.StreamHandler(stream) for stream in streams]
         for handler in handlers:
             handler.setFormatter(_Lines())
         logging.basicConfig(level=logging.INFO, handlers=handlers, force=True)
