@@ -136,7 +136,7 @@ def fitted_row(place: CeilingRow | Point, fitted: ModeFit, scope: str) -> FitRow
         cache_bytes=ceilings.cache_bytes,
         cached_bytes_per_s=ceilings.cached_bytes_per_s if ceilings.cache_bytes > 0 else None,
         ridge_flop_per_byte=ceilings.ridge_flop_per_byte,
-        power_scope=scope if costs else "",  # type: ignore[arg-type]
+        power_scope=scope if costs else "",
         n=fitted.n_kernels,
         n_energies=fitted.n_energies,
     )

@@ -226,8 +226,8 @@ def _cpu_model() -> str:
     maker, part = values.get("CPU implementer"), values.get("CPU part")
     if maker and part:
         # of the boards, and of servers that a fleet may have
-        rows = csv_rows(__file__, "arm_cores.csv")
-        names = [core for *numbers, core in rows if numbers == [maker, part]]
+        cores = csv_rows(__file__, "arm_cores.csv")
+        names = [core for *numbers, core in cores if numbers == [maker, part]]
         return names[0] if names else f"ARM core, maker {maker}, part {part}"
     return platform.processor() or "unknown"
 

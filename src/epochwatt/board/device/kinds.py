@@ -144,7 +144,7 @@ def _steps(steps: Any) -> Steps:
 
 def _fields(entry: Dict[str, Any]) -> Dict[str, Any]:
     """Return the fields of a kind, release or mode with tuples for lists."""
-    fields = {}
+    fields: Dict[str, Any] = {}
     for name, value in entry.items():
         if name in ("cpu_khz", "gpu_hz", "emc_hz") and not isinstance(value, int):
             fields[name] = _steps(value)
