@@ -26,10 +26,10 @@ score: $(VENV)/workflow-ready ## judge all prediction methods on a Jetson TX1's 
 report: $(VENV)/host-ready ## results/report.html, remade only when something it shows is newer
 	@$(PY) -m epochwatt report
 
-validate: $(VENV)/host-ready ## fit the simulated boards anew, take-away by take-away (minutes): config/twin/
+validate: $(VENV)/host-ready ## fit the simulated boards' power anew, take-away by take-away (minutes): config/twin/; TIMES=1: times, too
 	@$(SNAKEMAKE) workloads
 	@$(PY) -m benchmarks.calibration overlaps
-	@OPENBLAS_NUM_THREADS=1 $(PY) -m epochwatt calibrate-twin --folds
+	@OPENBLAS_NUM_THREADS=1 $(PY) -m epochwatt calibrate-twin --folds $(if $(TIMES),,--only-power)
 	@OPENBLAS_NUM_THREADS=1 $(PY) -m benchmarks.calibration priors
 	@$(SNAKEMAKE) results/twin/validation.csv
 

@@ -15,10 +15,9 @@ out again.
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 import pandas as pd
@@ -35,7 +34,7 @@ from epochwatt.published.folds import (
     point,
     points,
 )
-from epochwatt.published.numbers import KEYS, SPREADS, Fact, Measurement, Published
+from epochwatt.published.numbers import KEYS, SPREADS, Measurement, Published
 from epochwatt.tables import write_table
 from epochwatt.twin import validation
 from epochwatt.twin.boards import Array
@@ -57,13 +56,7 @@ WORKLOADS = Path("results/twin/workloads")
 
 
 def write_leaks(folder: Path, published: Published, twin: Twin) -> None:
-    """Write `overlapping_numbers.csv`: derived sets anew, those found by hand kept.
-
-    Raises
-    ------
-    ConfigError : the file that is there is missing or wrong
-    RecordWriteError : it cannot be written
-    """
+    """Write `overlapping_numbers.csv`: derived sets anew, those found by hand kept."""
     order = list(published.facts())
     by_hand = [leak for leak in load_leaks(folder, order) if leak.rule == BY_HAND]
     leaks = derived_leaks(published, one_run(published, twin))
@@ -78,9 +71,7 @@ def write_leaks(folder: Path, published: Published, twin: Twin) -> None:
 def derived_leaks(published: Published, one_run: Mapping[Point, Point] | None = None) -> list[Leak]:
     """Return the leaks that follow from the tables, and what follows where some points are one.
 
-    Parameters
-    ----------
-    one_run : point -> the point that it is to the simulation; others are themselves
+    `one_run`: point -> the point that it is to the simulation; others are themselves
     """
     leaks = _leaks(published, {})
     covered = {leak.ids for leak in leaks}
@@ -101,18 +92,14 @@ def _leaks(published: Published, one_run: Mapping[Point, Point]) -> list[Leak]:
                 giving[at].add(name)
     reasons = {frozenset(ids): _words(at) for at, ids in touching.items()}
     leaks = [Leak(ids, RULES[0], why) for ids, why in reasons.items()]
-    leaks += [Leak(frozenset(ids), RULES[1], why) for ids, why in _identities(giving)]
-    leaks = [leak for leak in leaks if len(leak.ids) > 1]
-    return [leak for leak in leaks if not any(leak.ids < other.ids for other in leaks)]
-
-
-def _identities(giving: dict[Point, set[str]]) -> Iterator[tuple[set[str], str]]:
     for run in dict.fromkeys(at[:-1] for at in giving):
         for metrics in IDENTITIES:
             members = [giving.get((*run, metric), set()) for metric in metrics]
             if all(members):
-                why = f"{', '.join(metrics)} of one run"
-                yield set().union(*members), f"{why}: {_words(run)}"
+                why = f"{', '.join(metrics)} of one run: {_words(run)}"
+                leaks.append(Leak(frozenset().union(*members), RULES[1], why))
+    leaks = [leak for leak in leaks if len(leak.ids) > 1]
+    return [leak for leak in leaks if not any(leak.ids < other.ids for other in leaks)]
 
 
 def _words(point: Point) -> str:
@@ -128,71 +115,51 @@ def _words(point: Point) -> str:
 
 def one_run(published: Published, twin: Twin) -> dict[Point, Point]:
     """Return of each point that has an equal the first of those which are equal to it."""
-    measurements: dict[Point, Measurement] = {}
+    measurements: dict[Point, Measurement] = {}  # of each point, as if a number of it were printed
     for fact in published.facts().values():
-        for this, alone in _points(fact):
-            measurements.setdefault(this, alone)
-    predictions = Batch(measurements.values(), twin).predict(
-        drawn(twin.parameters.candidates(), N_DRAWS, SEED)
-    )
+        metric = SAME_AS.get(fact.metric, fact.metric)
+        if metric in METRICS and fact.kind == "run" and fact.formula not in SPREADS:
+            for run in fact.runs:
+                at = point(fact.paper, run, metric)
+                about = (repr(at), fact.paper, fact.section, metric, 1.0, "s", "exact")
+                names = ("id", "paper", "section", "metric", "value", "unit", "qualifier")
+                alone = Measurement(**dict(zip(names, about, strict=True)), config=run)
+                measurements.setdefault(at, alone)
+    sets = drawn(twin.parameters.candidates(), N_DRAWS, SEED)
+    predictions = Batch(measurements.values(), twin).predict(sets)
     values = {
         at: predictions[alone.id][0]
         for at, alone in measurements.items()
         if alone.id in predictions
     }
+
+    def are_same(a: Point, b: Point) -> bool:
+        """Say whether two points are of one paper, board, network and metric, and always agree."""
+        alike = (a[0], a[1], a[3], a[-1]) == (b[0], b[1], b[3], b[-1])
+        return alike and bool(np.all(np.abs(np.log(values[a] / values[b])) < SAME))
+
     same: dict[Point, Point] = {}
     for at in values:
-        first = next(other for other in values if _is_same(at, other, values))
+        first = next(other for other in values if are_same(at, other))
         if first != at:
             same[at] = same.get(first, first)
     return same
 
 
 def drawn(parameters: Parameters, n: int, seed: int) -> dict[str, Array]:
-    """Return sets of parameters: those with a prior lie anywhere within its width.
+    """Return n sets of parameters: those with a prior lie anywhere within its width.
 
     So what is found does not depend on what was fitted before.
-
-    Parameters
-    ----------
-    n : how many sets
-    seed : the same gives the same
     """
     described, rng = parameters.described, np.random.default_rng(seed)
     others = [
         name for name in described if described[name].factor and name not in parameters.fitted
     ]
-    steps = {name: rng.uniform(-1.0, 1.0, n) for name in [*parameters.fitted, *others]}
-    return {
-        **parameters,
-        **{name: described[name].prior * described[name].factor ** x for name, x in steps.items()},
-    }
-
-
-def _is_same(a: Point, b: Point, values: Mapping[Point, Array]) -> bool:
-    """Say whether two points are of one paper, board, network and metric, and always agree."""
-    alike = (a[0], a[1], a[3], a[-1]) == (b[0], b[1], b[3], b[-1])
-    return alike and bool(np.all(np.abs(np.log(values[a] / values[b])) < SAME))
-
-
-def _points(fact: Fact) -> Iterable[tuple[Point, Measurement]]:
-    """Yield the points of a number, and each as if a number of it alone were printed."""
-    metric = SAME_AS.get(fact.metric, fact.metric)
-    if metric not in METRICS or fact.kind != "run" or fact.formula in SPREADS:
-        return
-    for run in fact.runs:
-        at = point(fact.paper, run, metric)
-        alone = Measurement(
-            id=repr(at),
-            paper=fact.paper,
-            section=fact.section,
-            metric=metric,
-            value=1.0,
-            unit="s",
-            qualifier="exact",
-            config=run,
-        )
-        yield at, alone
+    moved = {}
+    for name in (*parameters.fitted, *others):
+        steps = rng.uniform(-1.0, 1.0, n)
+        moved[name] = described[name].prior * described[name].factor ** steps
+    return {**parameters, **moved}
 
 
 def variants(parameters: Parameters, n: int, seed: int) -> dict[str, Parameters]:
@@ -219,24 +186,18 @@ def at_priors(parameters: Parameters) -> Parameters:
 
 def prior_rows(priors: str, fitted: str, rows: pd.DataFrame) -> list[dict[str, object]]:
     """Return the medians of one choice of priors, of what `validation.validate` found."""
+    about = {"priors": priors, "fitted": fitted, "seed": SEED}
     errors = rows["held_out_error_pct"].fillna(0.0).groupby(rows["class"])
     return [
-        {
-            "priors": priors,
-            "fitted": fitted,
-            "seed": SEED,
-            "class": class_,
-            "n": len(of_class),
-            "median_error_pct": median(of_class),
-        }
+        {**about, "class": class_, "n": len(of_class), "median_error_pct": of_class.median()}
         for class_, of_class in errors
         if class_ in GOAL_CLASSES
     ]
 
 
-def study_priors(workloads: Path, root: Path = Path()) -> None:
+def study_priors() -> None:
     """Leave out each take-away again with other priors, and write `priors.csv`."""
-    evidence = load_evidence(map(str, count_paths(workloads)), root)
+    evidence = load_evidence(map(str, count_paths(WORKLOADS)))
     p, as_chosen = evidence.twin.parameters, validate(evidence)
     judged_by = set(as_chosen.loc[as_chosen["class"].isin(GOAL_CLASSES), "takeaway"])
     left_out = {name: fold for name, fold in evidence.folds.items() if name in judged_by}
@@ -263,7 +224,7 @@ def study_priors(workloads: Path, root: Path = Path()) -> None:
 def main(what: str) -> None:
     """Write one of the two files."""
     if what == "priors":
-        study_priors(WORKLOADS)
+        study_priors()
     else:
         evidence = load_evidence(map(str, count_paths(WORKLOADS)))
         write_leaks(evidence.folder, evidence.published, evidence.twin)

@@ -21,7 +21,7 @@ import pandas as pd
 
 from benchmarks.environments import environment
 from benchmarks.federated import quotas
-from benchmarks.results import REPOSITORY, Result, Row, at_most
+from benchmarks.results import REPOSITORY, Budget, Result, Row, at_most
 from epochwatt.errors import EpochwattError
 
 TABLE = REPOSITORY / "benchmarks/tables/federated/rounds.csv"
@@ -146,43 +146,31 @@ def run(quick: bool = False) -> Result:
     rounds, events = fleet.rounds, options.get("events", [])
     planned = rounds[rounds["planned_fit_s"].notna() & rounds["fit_s"].notna()]
     calm = planned[~planned["round"].isin(event["round"] for event in events)]
-    told_j = rounds.groupby("board")["energy_j"].sum()
-    planted_j = pd.Series(fleet.found["planted_j"])
     ends = calm.groupby("round")[["planned_round_s", "round_s"]].first()
     speeds = calm["fit_s"] / calm["planned_fit_s"]
-    around_s = calm["end_s"] - calm["fit_s"]
+    medians = speeds.groupby(calm["round"]).transform("median")
     spread_pct = calm.groupby("round")["end_s"].agg(
         lambda ends_s: 100 * (1 - ends_s.min() / ends_s.max())
     )
+    told_j = rounds.groupby("board")["energy_j"].sum()
+    told_pct = 100 * told_j / pd.Series(fleet.found["planted_j"])
     rows = [
-        Row(
-            "fits, |measured / planned - 1|",
-            _errors_pct(calm["fit_s"], calm["planned_fit_s"]),
-            "%",
-            1,
-            at_most(5),
+        _errors("fits, |measured / planned - 1|", calm["fit_s"], calm["planned_fit_s"], at_most(5)),
+        _errors(
+            "fits, beside the median of the round: without the machine's own drift", speeds, medians
         ),
-        Row(
-            "fits, beside the median of the round: without the machine's own drift",
-            _errors_pct(speeds, speeds.groupby(calm["round"]).transform("median")),
-            "%",
-            1,
-        ),
-        Row(
-            "ends of rounds, the same",
-            _errors_pct(ends["round_s"], ends["planned_round_s"]),
-            "%",
-            1,
-            at_most(10),
-        ),
-        Row(
-            "energy of fits, the same", _errors_pct(calm["energy_j"], calm["planned_fit_j"]), "%", 1
-        ),
+        _errors("ends of rounds, the same", ends["round_s"], ends["planned_round_s"], at_most(10)),
+        _errors("energy of fits, the same", calm["energy_j"], calm["planned_fit_j"]),
         Row("ends of boards, first to last of a round", spread_pct.tolist(), "%", 1),
-        Row("a round without its fits: Flower's own time", around_s.tolist(), "s", 1),
+        Row(
+            "a round without its fits: Flower's own time",
+            (calm["end_s"] - calm["fit_s"]).tolist(),
+            "s",
+            1,
+        ),
         Row(
             "energy of a board's fits, of what its counter counted in all",
-            (100 * told_j / planted_j).tolist(),
+            told_pct.tolist(),
             "%",
             1,
             at_most(100),
@@ -191,25 +179,17 @@ def run(quick: bool = False) -> Result:
     if not quick:
         slowed = {(event["round"] + 1, event["board"]) for event in events if "speed" in event}
         after = calm[[key in slowed for key in zip(calm["round"], calm["board"], strict=True)]]
-        rows += [
-            Row(
-                "fits after one that slowed in its middle, |measured / planned - 1|",
-                _errors_pct(after["fit_s"], after["planned_fit_s"]),
-                "%",
-                1,
-            ),
-            Row(
-                "mode of a killed ClientApp, until it is put back",
-                [fleet.found["restored_s"]],
-                "s",
-                2,
-                at_most(5),
-            ),
-        ]
+        words = "fits after one that slowed in its middle, |measured / planned - 1|"
+        rows.append(_errors(words, after["fit_s"], after["planned_fit_s"]))
+        restored = "mode of a killed ClientApp, until it is put back"
+        rows.append(Row(restored, [fleet.found["restored_s"]], "s", 2, at_most(5)))
         TABLE.parent.mkdir(parents=True, exist_ok=True)
         rounds.drop(columns="node").to_csv(TABLE, index=False, float_format="%.4g")
     return Result(rows, fleet.found)
 
 
-def _errors_pct(measured: pd.Series, planned: pd.Series) -> list[float]:
-    return (100 * (measured / planned - 1).abs()).dropna().tolist()
+def _errors(
+    what: str, measured: pd.Series, planned: pd.Series, budget: Budget | None = None
+) -> Row:
+    errors_pct = (100 * (measured / planned - 1).abs()).dropna()
+    return Row(what, errors_pct.tolist(), "%", 1, budget)

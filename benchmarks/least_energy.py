@@ -22,27 +22,22 @@ Energy-Efficient GPU Frequency Scaling Characterization for SLM Fine-Tuning on E
 thesis, Nazarbayev University, 2026, handle 123456789/18744. Energies lack the rail VIN_SYS_5V0.
 """
 
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.profile_replays import REFERENCES
+from benchmarks.profile_replays import REFERENCES, in_two_processes, reference_of
 from benchmarks.results import REPOSITORY, write_tables
 from epochwatt.errors import ConfigError
-from epochwatt.prediction.data.mode_tables import observations_of
 from epochwatt.prediction.data.modes import Mode, PredictionError
 from epochwatt.prediction.models.times_power import predictors
 from epochwatt.prediction.names import POWER, TIME
-from epochwatt.prediction.predictor import Reference
 from epochwatt.prediction.profile.bench import Played, replayed
 from epochwatt.prediction.profile.search import ENDLESS_S, Goal, Profile, search
 from epochwatt.prediction.registry import RECOMMENDED, load_method
@@ -55,7 +50,7 @@ TABLES = REPOSITORY / "benchmarks/tables/prediction"
 N_RUNS = 10
 FEW = 5  # runs, where a table has little more than ten modes
 LEAST_MODES = 5  # of a table
-N_DRAWS, N_ORDERS = 5, 30  # of random modes; of the repeats, where there are any
+N_DRAWS, N_ORDERS = 5, 15  # of random modes; of the repeats, where there are any
 RANDOM, PROFILE, EVERY = "random modes", "profile", "every mode as often as shown"
 KERNEL = "kernel"  # work of tables that are left out
 GPU, LIMIT = Mode._fields.index("gpu_mhz"), Mode._fields.index("power_limit_w")
@@ -119,9 +114,7 @@ def zeus(bench: Played) -> Choice:
 
 def powertrain(bench: Played, sweep: str, draw: int) -> Choice:
     """Return the least energy that PowerTrain predicts from `N_RUNS` random modes."""
-    other, name = REFERENCES[sweep]
-    (table,) = find_tables(other, REPOSITORY)
-    reference = Reference(observations_of(table), is_other_board=table.key.device != bench.kind)
+    reference, name = reference_of(sweep, bench)
     drawn = np.random.default_rng(draw).permutation(len(bench.modes))[:N_RUNS]
     runs = list(bench.measure([Mode(*row) for row in bench.modes[drawn].tolist()]))
     seen = bench.observations(runs)
@@ -247,7 +240,7 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
         rows.append(
             [
                 *(sweep, str(len(part)), str(low) if low == high else f"{low} to {high}", strategy),
-                f"{part['runs'].mean():.3g}",
+                f"{part['runs'].mean():.0f}",
                 f"{part.regret_pct.median():.1f} / {part.regret_pct.max():.1f}",
                 se,
                 f"{part.saved_pct.median():.0f}",
@@ -259,11 +252,9 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
 
 def main(names: list[str]) -> int:
     """Judge on all tables, or on the sweeps that are named; write where none is."""
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # of the processes that are started now
     of_profile = names == [PROFILE]
     asked = [task for task in tasks() if of_profile or not names or task.sweep in names]
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        frame = pd.concat(pool.map(partial(answers, of_profile=of_profile), asked))
+    frame = in_two_processes(partial(answers, of_profile=of_profile), asked)
     rows = summary(frame)
     print(rows.to_string())
     if of_profile:

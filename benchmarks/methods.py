@@ -3,11 +3,7 @@
 `python -m benchmarks.methods [CASE ...]` fits each method to the same random sets of modes of each
 sweep, asks for all other modes, and writes results/methods/{case}.json; where the sweep is not to
 be had it says so. Choices of the new methods were made on the cases of `TUNED`
-(docs/reference/benchmarks/prediction-methods.md).
-
-`python -m benchmarks.methods next` asks whether modes that are chosen one after the other teach
-more than random ones: from ten random modes on, the mode of which least is known is profiled next,
-up to 25; beside as many random modes. `python -m benchmarks.tables` makes tables of both.
+(docs/reference/benchmarks/prediction-methods.md). `python -m benchmarks.tables` tabulates them.
 """
 
 import sys
@@ -23,7 +19,7 @@ from benchmarks.results import REPOSITORY
 from epochwatt.board.records import files
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.mode_tables import observations_of
-from epochwatt.prediction.data.modes import Mode, Numbers, PredictionError
+from epochwatt.prediction.data.modes import Numbers, PredictionError
 from epochwatt.prediction.data.observations import Observations
 from epochwatt.prediction.evaluation.score_sweeps import (
     N_BOOTSTRAP,
@@ -40,7 +36,6 @@ from epochwatt.prediction.harness import (
     ROUNDING_W,
     Answers,
     Trial,
-    absolute_errors_pct,
     choices_frame,
     fastest_within,
 )
@@ -55,7 +50,6 @@ LIMITS = np.linspace(0.1, 0.9, 25)  # quantiles of the observed power
 MAX_RISK = 0.05
 OURS = ("physical", "gaussian_process", "utilisation", "utilisation_transfer", "stacked")
 NETWORKS = ("powertrain", "powertrain_log")
-NEXT, FIRST, LAST, N_DRAWS = "next", 10, 25, 10
 
 
 @dataclass(frozen=True)
@@ -210,55 +204,14 @@ def _weights(clusters: Sequence[tuple[int, Trial]]) -> Numbers:
     return of_draws * counts(np.concatenate([trial.places for _, trial in clusters]))
 
 
-# -- modes one after the other -------------------------------------------------------------------
-
-
-def grown(table: Observations, modes: Sequence[Mode]) -> list[Mode]:
-    """Return the modes and those that are chosen after them."""
-    profiled = list(modes)
-    while len(profiled) < LAST:
-        _, sd = _fitted(table.only(profiled)).log_t(table.modes)
-        is_new = [mode not in profiled for mode in table.mode_of_row]
-        profiled.append(table.mode_of_row[int(np.where(is_new, sd, -1.0).argmax())])
-    return profiled
-
-
-def _fitted(seen: Observations) -> Predictor:
-    return load_method("utilisation").fit(seen, Context(TIME))
-
-
-def next_rows() -> Iterator[dict[str, Any]]:
-    """Yield mean errors of time in all other modes, %, and their standard errors."""
-    for name in ("tx1", "tx2-20000", "tx2-5000"):
-        (unit,) = units(replace(CASES[name], networks=()))
-        (table,) = unit.tables
-        few, many = (
-            [trial.train.distinct() for trial in draws_of(unit, size, RANDOM, N_DRAWS)]
-            for size in (FIRST, LAST)
-        )
-        ways = {"random": many, "one after the other": [grown(table, modes) for modes in few]}
-        for way, sets in ways.items():
-            errors = []
-            for profiled in sets:
-                rest = table.only(set(table.distinct()) - set(profiled))
-                predicted = _fitted(table.only(profiled)).predict(rest.modes)
-                errors.append(np.quantile(absolute_errors_pct(predicted, rest.time_s), [0.5, 0.9]))
-            (median, p90), spread = np.mean(errors, 0), np.std(errors, 0, ddof=1)
-            row = {"case": name, "way": way, "n_draws": len(errors), "median_pct": median}
-            se = spread / np.sqrt(len(errors))
-            yield row | {"p90_pct": p90, "median_se": se[0], "p90_se": se[1]}
-
-
 def main(names: Sequence[str]) -> int:
     """Judge cases, all of them where none is named; return how many could not be."""
     OUT.mkdir(parents=True, exist_ok=True)
     missing = 0
-    for name in names or (*CASES, NEXT):
+    for name in names or CASES:
         rows: list[dict[str, Any]] = []
         try:
-            if name == NEXT:
-                rows += next_rows()
-            for size in CASES[name].sizes if name != NEXT else ():
+            for size in CASES[name].sizes:
                 rows += judged(name, CASES[name], size)
             files.write_json(str(OUT / f"{name}.json"), rows)
             print(name, flush=True)

@@ -52,11 +52,15 @@ def regular(rng: Numbers, signal: Signal, period_s: float = 1.0) -> Array:
     return t[(t > signal.start_s - 1.1) & (t < signal.end_s + LEAD_S)]
 
 
-def total(t: Array, watts: Array, rng: Numbers, **told: Any) -> Samples:
-    """Return samples of one column with the sensor's noise."""
-    noisy = watts * (1 + NOISE * rng.standard_normal(watts.size))
+def noise(rng: Numbers, n: int) -> Array:
+    """Return factors on n readings."""
+    return 1 + NOISE * rng.standard_normal(n)
+
+
+def total(t: Array, watts: Array, **told: Any) -> Samples:
+    """Return samples of one column."""
     step = {"step_w": {"power_module_w": 0.001}} if told else {}
-    return Samples(t, {"power_module_w": np.round(noisy, 3)}, {**told, **step})
+    return Samples(t, {"power_module_w": np.round(watts, 3)}, {**told, **step})
 
 
 def simple(
@@ -68,7 +72,7 @@ def simple(
     def read(rng: Numbers, signal: Signal) -> Samples:
         t = when(rng, signal)
         watts = signal.mean(t, mean_s) if mean_s else signal.at(t)
-        return total(t, watts, rng, **(about if is_told else {}))
+        return total(t, watts * noise(rng, t.size), **(about if is_told else {}))
 
     return read
 
@@ -88,7 +92,8 @@ def filtered(cycle_s: float, samples: int) -> Sensor:
         watts = -np.diff(energy_j) / np.diff(age_s) @ weights
         mean_s = (2 * samples - 1) * cycle_s
         reads = "held" if cycle_s > PERIOD_S / 2 else "mean"
-        return total(t, watts, rng, reads=reads, averaging_s=mean_s, update_s=cycle_s)
+        told = {"reads": reads, "averaging_s": mean_s, "update_s": cycle_s}
+        return total(t, watts * noise(rng, t.size), **told)
 
     return read
 
@@ -102,11 +107,9 @@ def register(update_s: float, mean_s: float = 0.0, known: bool = True) -> Sensor
         k = np.floor((t - signal.start_s + phase_s) / update_s)
         at = signal.start_s - phase_s + k * update_s
         ks, place = np.unique(k, return_inverse=True)
-        noise = (1 + NOISE * rng.standard_normal(ks.size))[place]
-        watts = (signal.mean(at, mean_s) if mean_s else signal.at(at)) * noise
+        watts = (signal.mean(at, mean_s) if mean_s else signal.at(at)) * noise(rng, ks.size)[place]
         told = {"reads": "held", "averaging_s": mean_s, "update_s": update_s}
-        step = {"step_w": {"power_module_w": 0.001}}
-        return Samples(t, {"power_module_w": np.round(watts, 3)}, {**told, **step} if known else {})
+        return total(t, watts, **(told if known else {}))
 
     return read
 
@@ -114,7 +117,7 @@ def register(update_s: float, mean_s: float = 0.0, known: bool = True) -> Sensor
 def copied(rng: Numbers, signal: Signal) -> Samples:
     """jtop as old records have it: its newest sample at random instants, with its age."""
     taken = regular(rng, signal)
-    watts = np.round(signal.at(taken) * (1 + NOISE * rng.standard_normal(taken.size)), 3)
+    watts = np.round(signal.at(taken) * noise(rng, taken.size), 3)
     t = dithered(rng, signal, 1.0)
     newest = (np.searchsorted(taken, t) - 1).clip(min=0)
     columns = {"sample_age_s": t - taken[newest], "power_module_w": watts[newest]}
@@ -192,8 +195,7 @@ def stuck(first: float, last: float) -> Callable[..., Array]:
 def freezes(rng: Numbers, signal: Signal, t: Array, watts: Array) -> Array:
     """Repeat a value three to seven times now and then."""
     share = rng.uniform(0.01, 0.05)
-    starts = np.flatnonzero(rng.random(t.size) < share)
-    for start in starts:
+    for start in np.flatnonzero(rng.random(t.size) < share):
         watts[start : start + rng.integers(3, 8)] = watts[start]
     return watts
 

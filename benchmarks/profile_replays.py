@@ -10,12 +10,13 @@ tables make their rows anew, and `profile` those of `epochwatt profile` and of e
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from multiprocessing import get_context
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -215,6 +216,14 @@ def without_profiles(bench: Played, limits_w: Numbers) -> Iterator[pd.DataFrame]
         yield pd.DataFrame(rows).assign(runs=0)
 
 
+def reference_of(name: str, bench: Played) -> tuple[Reference, str]:
+    """Return what PowerTrain learns all modes of, and by which of its readings."""
+    other, powertrain = REFERENCES[name]
+    (table,) = find_tables(other, REPOSITORY)
+    is_other_board = table.key.device != bench.kind
+    return Reference(observations_of(table), is_other_board), powertrain
+
+
 def all_answers(name: str, bench: Played, limits_w: Numbers) -> Iterator[pd.DataFrame]:
     """Yield what every strategy answers on a bench, `epochwatt profile` first."""
     yield profiled(bench, load_method(RECOMMENDED), limits_w, MAX_MINUTES)
@@ -223,10 +232,7 @@ def all_answers(name: str, bench: Played, limits_w: Numbers) -> Iterator[pd.Data
         yield from from_random(bench, limits_w, n)
     if name not in WORLDS:
         if name in REFERENCES:
-            other, powertrain = REFERENCES[name]
-            (table,) = find_tables(other, REPOSITORY)
-            rows = observations_of(table)
-            reference = Reference(rows, is_other_board=table.key.device != bench.kind)
+            reference, powertrain = reference_of(name, bench)
         else:
             other = next(model for model in ORIN if model != name)
             powertrain, reference = "powertrain", Reference(simulated(other).table)
@@ -268,13 +274,20 @@ def lines(name: str, of_profile: bool = False) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=HEAD)
 
 
+def in_two_processes(
+    judge: Callable[[Any], pd.DataFrame], boards: Iterable[object]
+) -> pd.DataFrame:
+    """Return the rows of all boards."""
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # of the processes that are started now
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        return pd.concat(pool.map(judge, boards))
+
+
 def main(names: list[str]) -> int:
     """Judge on all tables, or on those that are named, and put their rows in place."""
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # of the processes that are started now
     everywhere, of_profile = (*REFERENCES, *ORIN, *WORLDS), "profile" in names
     asked = [name for name in everywhere if name in names] or everywhere
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        made = pd.concat(pool.map(partial(lines, of_profile=of_profile), asked))
+    made = in_two_processes(partial(lines, of_profile=of_profile), asked)
     before = pd.read_csv(TABLE, dtype=str, keep_default_na=False)
     rows = pd.concat([made, before]).drop_duplicates(["table", "strategy"])
     titles = [ORIN.get(name, name) for name in everywhere]

@@ -9,16 +9,13 @@ names. Writes promises-risk.csv, promises-default.csv and promises-errors.csv; s
 two cores.
 """
 
-import os
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.profile_replays import LIMITS, TX2, WORLDS, world
+from benchmarks.profile_replays import LIMITS, TX2, WORLDS, in_two_processes, world
 from benchmarks.results import REPOSITORY, write_tables
 from benchmarks.synthetic_truth import EPOCH_SD
 from epochwatt.prediction.data.modes import Mode
@@ -108,14 +105,11 @@ def kind_of(row: pd.Series) -> str:
 
 def main() -> int:
     """Judge on all boards."""
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # of the processes that are started now
     names = [*PUBLIC, STREAM, *WORLDS, *(f"{name}, noisy" for name in WORLDS)]
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        found = pd.concat(pool.map(answers, names))
+    found = in_two_processes(answers, names)
     found["kind"] = found.apply(kind_of, axis=1)
-    found["bin"] = pd.cut(
-        found["stated"], EDGES
-    )  # above, the safest mode breaks it rather than not
+    # above the last edge the safest mode breaks it rather than not
+    found["bin"] = pd.cut(found["stated"], EDGES)
     groups = found.groupby(["kind", "bin"], observed=True)
     risk = groups.agg(
         answers=("stated", "size"), stated=("stated", "mean"), broken=("broken", "mean")

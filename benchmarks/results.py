@@ -35,7 +35,6 @@ class Budget:
     text: str
 
     def met(self, median: float) -> bool:
-        """Say whether a median keeps to it."""
         return median <= self.high and (self.low is None or median >= self.low)
 
 
@@ -70,7 +69,6 @@ class Row:
 
     @property
     def median(self) -> float:
-        """Median of the values."""
         return float(np.median(self.values))
 
     @property
@@ -79,7 +77,6 @@ class Row:
         return None if self.budget is None else self.budget.met(self.median)
 
     def cells(self) -> tuple[str, ...]:
-        """Return the cells of the table's line."""
         unit = f" {self.unit}" if self.unit else ""
         low_high = quartiles(self.values), median_interval(self.values)
         return (
@@ -170,9 +167,7 @@ def run_command(
 ) -> Finished:
     """Run a command in a folder to its end; EpochwattError with its output if it fails.
 
-    Parameters
-    ----------
-    variables : of the environment, beside those of this process
+    `variables`: of the environment, beside those of this process
     """
     cpu_before_s, start_s = children_cpu_s(), time.perf_counter()
     done = subprocess.run(

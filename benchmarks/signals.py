@@ -30,7 +30,6 @@ class Signal:
     power_w: Array  # (n,) from `start_s - LEAD_S` on, in steps of `GRID_S`
     energy_j: Array  # (n + 1,) integral up to each point of the grid
     minibatch_s: Array  # (m, 2) wait and compute of each mini-batch; together they fill the window
-    stalls_matter: bool = False  # whether the power follows the stalls
 
     def at(self, t_s: Array) -> Array:
         """Return the power at instants, W."""
@@ -69,6 +68,13 @@ class Signal:
 
 
 Draw = Callable[[Numbers, Array], Array]  # (random numbers, t from the window's start) -> W
+# the same, and how long the window is -> W, mini-batches
+Make = Callable[[Numbers, Array, float], tuple[Array, Array]]
+
+
+def _drawn(rng: Numbers, low: float, high: float) -> float:
+    """Draw a number whose logarithm is even."""
+    return math.exp(rng.uniform(*np.log([low, high])))
 
 
 def _levels(rng: Numbers) -> tuple[float, float]:
@@ -99,28 +105,21 @@ def loop(
     jitter: float = 0.0,
     first_s: float = 0.0,
     choose: bool = False,
-) -> Callable[[Numbers, Array, float], tuple[Array, Array]]:
+) -> Make:
     """Return a maker of a training's two levels: low in its stalls, high in compute.
 
-    Parameters
-    ----------
-    periods_s : bounds of the period's logarithm; with `choose` the periods to choose from
-    jitter : of the pieces, of their length
-    first_s : mean length of a first stall
+    `periods_s` are bounds of the period, or, with `choose`, those to choose from; `jitter` that of
+    the pieces, of their length; `first_s` the mean length of a first stall.
     """
 
     def make(rng: Numbers, t: Array, length_s: float) -> tuple[Array, Array]:
-        if choose:
-            period_s = float(rng.choice(periods_s))
-        else:
-            period_s = math.exp(rng.uniform(*np.log(periods_s)))
+        period_s = float(rng.choice(periods_s)) if choose else _drawn(rng, *periods_s)
         share = rng.uniform(0.1, 0.7)
-        minibatch_s = _minibatches(rng, length_s, share * period_s, (1 - share) * period_s, jitter)
+        pieces_s = share * period_s, (1 - share) * period_s
+        minibatch_s = _minibatches(rng, length_s, *pieces_s, jitter)
         if first_s:
             long_s = min(rng.exponential(first_s), length_s / 2)
-            rest = _minibatches(
-                rng, length_s - long_s, share * period_s, (1 - share) * period_s, jitter
-            )
+            rest = _minibatches(rng, length_s - long_s, *pieces_s, jitter)
             minibatch_s = np.vstack([[long_s, 0.0], rest])
         return _two_levels(t, minibatch_s, *_levels(rng)), minibatch_s
 
@@ -141,7 +140,7 @@ def phases(rng: Numbers, t: Array, length_s: float) -> tuple[Array, Array]:
 
 def nearly(rng: Numbers, t: Array, length_s: float) -> tuple[Array, Array]:
     """Return a loop whose period is commensurate with a second but for up to a thirtieth."""
-    off = rng.choice([-1.0, 1.0]) * math.exp(rng.uniform(*np.log([1e-4, 0.03])))
+    off = rng.choice([-1.0, 1.0]) * _drawn(rng, 1e-4, 0.03)
     period_s = float(rng.choice(COMMENSURATE_S)) * (1 + off)
     return loop((period_s,), rng.choice([0.0, 0.01]), choose=True)(rng, t, length_s)
 
@@ -151,9 +150,8 @@ def beats(rng: Numbers, t: Array, length_s: float) -> tuple[Array, Array]:
     power_w, minibatch_s = loop((0.05, 2.0), rng.choice([0.0, 0.02]))(rng, t, length_s)
     starts = np.append(0.0, np.cumsum(minibatch_s.sum(axis=1)))
     k = np.searchsorted(starts, t, side="right") - 1
-    return np.where(
-        k % rng.integers(2, 9) == 0, power_w * rng.uniform(0.5, 1.5), power_w
-    ), minibatch_s
+    other_w = np.where(k % rng.integers(2, 9) == 0, power_w * rng.uniform(0.5, 1.5), power_w)
+    return other_w, minibatch_s
 
 
 def drifting(rng: Numbers, t: Array, length_s: float) -> tuple[Array, Array]:
@@ -164,7 +162,7 @@ def drifting(rng: Numbers, t: Array, length_s: float) -> tuple[Array, Array]:
     return power_w * (1 + rng.uniform(0.05, 0.33) * sway), minibatch_s
 
 
-def beside(other: Callable[[Numbers, Array], Array]) -> Callable[..., tuple[Array, Array]]:
+def beside(other: Draw) -> Make:
     """Return a maker of a loop with a load of others on top, which has nothing to do with it."""
 
     def make(rng: Numbers, t: Array, length_s: float) -> tuple[Array, Array]:
@@ -177,10 +175,7 @@ def beside(other: Callable[[Numbers, Array], Array]) -> Callable[..., tuple[Arra
 def poisson(rng: Numbers, t: Array) -> Array:
     """Return bursts at random, each of the same length."""
     low_w, high_w = _levels(rng)
-    rate, width_s = (
-        math.exp(rng.uniform(*np.log([0.15, 6]))),
-        math.exp(rng.uniform(*np.log([0.008, 0.3]))),
-    )
+    rate, width_s = _drawn(rng, 0.15, 6), _drawn(rng, 0.008, 0.3)
     starts = np.sort(rng.uniform(t[0], t[-1], rng.poisson(rate * (t[-1] - t[0]))))
     if not starts.size:
         return np.full(t.size, low_w)
@@ -191,7 +186,7 @@ def poisson(rng: Numbers, t: Array) -> Array:
 def telegraph(rng: Numbers, t: Array) -> Array:
     """Return two levels that change at random."""
     low_w, high_w = _levels(rng)
-    stay_s = math.exp(rng.uniform(*np.log([0.05, 8])))
+    stay_s = _drawn(rng, 0.05, 8)
     changes = np.cumsum(rng.exponential(stay_s, int(3 * np.ptp(t) / stay_s) + 20)) + t[0]
     return np.where(np.searchsorted(changes, t) % 2 == 0, low_w, high_w)
 
@@ -205,13 +200,11 @@ def ramp(rng: Numbers, t: Array) -> Array:
 def saw_teeth(rng: Numbers, t: Array) -> Array:
     """Return saw-teeth with a period that wanders by a tenth: no clock drives them."""
     low_w, high_w = _levels(rng)
-    period_s = math.exp(rng.uniform(*np.log([0.2, 12])))
+    period_s = _drawn(rng, 0.2, 12)
     n = int(2 * np.ptp(t) / period_s) + 20
-    bounds = (
-        t[0]
-        - period_s * rng.uniform()
-        + np.append(0, np.cumsum(period_s * (1 + 0.1 * rng.standard_normal(n)).clip(0.3)))
-    )
+    start_s = t[0] - period_s * rng.uniform()
+    periods_s = period_s * (1 + 0.1 * rng.standard_normal(n)).clip(0.3)
+    bounds = start_s + np.append(0, np.cumsum(periods_s))
     k = np.searchsorted(bounds, t, side="right") - 1
     return low_w + (high_w - low_w) * (t - bounds[k]) / (bounds[k + 1] - bounds[k])
 
@@ -220,7 +213,7 @@ def spike(rng: Numbers, t: Array) -> Array:
     """Return one spike somewhere."""
     low_w, high_w = _levels(rng)
     inside_s = t[-1] - LEAD_S
-    width_s = math.exp(rng.uniform(*np.log([0.01, 3])))
+    width_s = _drawn(rng, 0.01, 3)
     at_s = rng.uniform(0, inside_s)
     return np.where((t >= at_s) & (t < at_s + width_s), high_w, low_w)
 
@@ -263,7 +256,7 @@ OTHERS: dict[str, Draw] = {
     "checkpoints": checkpoint,
     "constant": constant,
 }
-LOOPS_AND_MORE: dict[str, Callable[[Numbers, Array, float], tuple[Array, Array]]] = {
+LOOPS_AND_MORE: dict[str, Make] = {
     "loop, nearly commensurate": nearly,
     "loop, phases of compute": phases,
     "loop, each k-th mini-batch": beats,
@@ -298,14 +291,12 @@ def draw(name: str, rng: Numbers, length_s: float) -> Signal:
         power_w, (_, minibatch_s) = OTHERS[name](rng, t), unrelated(rng, t, length_s)
     if rng.random() < 0.5:
         power_w = np.where((t < 0) | (t > length_s), min(power_w.min(), 4.0), power_w)
-    return _signal(rng.uniform(100, 101), length_s, power_w, minibatch_s, name in LOOPS)
+    return _signal(rng.uniform(100, 101), length_s, power_w, minibatch_s)
 
 
-def _signal(
-    start_s: float, length_s: float, power_w: Array, minibatch_s: Array, matters: bool
-) -> Signal:
+def _signal(start_s: float, length_s: float, power_w: Array, minibatch_s: Array) -> Signal:
     energy_j = np.append(0.0, np.cumsum(power_w)) * GRID_S
-    return Signal(start_s, start_s + length_s, power_w, energy_j, minibatch_s, matters)
+    return Signal(start_s, start_s + length_s, power_w, energy_j, minibatch_s)
 
 
 def recorded(folder: Path) -> Iterator[tuple[str, Array, Array]]:
@@ -337,7 +328,7 @@ def replayed(rng: Numbers, t_s: Array, power_w: Array, length_s: float) -> Signa
     start_s = rng.uniform(t_s[0] + LEAD_S, max(t_s[-1] - length_s - LEAD_S, t_s[0] + LEAD_S + 1))
     _, minibatch_s = loop((0.1, 2.0), 0.05)(rng, t, length_s)
     watts = np.interp(t + start_s, t_s, power_w)
-    return _signal(rng.uniform(100, 101), length_s, watts, minibatch_s, False)
+    return _signal(rng.uniform(100, 101), length_s, watts, minibatch_s)
 
 
 PLANTED_STALLS: dict[str, tuple[float, float, float, float]] = {
@@ -369,4 +360,4 @@ def stalling(name: str, rng: Numbers, length_s: float) -> Signal:
         power_w = (telegraph if name.startswith("telegraph") else poisson)(rng, t)
     else:
         power_w = _two_levels(t, minibatch_s, low_w, high_w)
-    return _signal(rng.uniform(100, 101), length_s, power_w, minibatch_s, True)
+    return _signal(rng.uniform(100, 101), length_s, power_w, minibatch_s)

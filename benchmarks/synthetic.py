@@ -12,6 +12,7 @@ import sys
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,9 @@ class SyntheticSource(Source):
             raise ValueError(
                 "no such fault: {}; there are {}".format(", ".join(unknown), ", ".join(FAULTS))
             )
-        self._bounds_s, self._watts, self._joules = _cumulated(self._signal)
+        self._watts = [watt for _, watt in self._signal]
+        self._bounds_s = [0.0, *accumulate(duration_s for duration_s, _ in self._signal)]
+        self._joules = [0.0, *accumulate(duration_s * watt for duration_s, watt in self._signal)]
         self._n_reads = 0
         self._stuck: list[float] | None = None
 
@@ -149,17 +152,6 @@ class SyntheticSource(Source):
             "faults": self._faults,
             "sensor": sensor_facts("instant", 0.0, None, {self.columns[0]: WRITTEN_W}),
         }
-
-
-def _cumulated(
-    signal: Sequence[tuple[float, float]],
-) -> tuple[list[float], list[float], list[float]]:
-    """Return the levels' bounds in s (one more than levels), their watts, joules at the bounds."""
-    bounds_s, joules = [0.0], [0.0]
-    for duration_s, watt in signal:
-        bounds_s.append(bounds_s[-1] + duration_s)
-        joules.append(joules[-1] + duration_s * watt)
-    return bounds_s, [watt for _, watt in signal], joules
 
 
 def sampler_with(*sources: dict[str, Any]) -> list[str]:

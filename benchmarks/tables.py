@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from benchmarks import bounds, fleet, monitor
-from benchmarks.methods import CASES, NEXT, OURS, OUT, TUNED
+from benchmarks.methods import CASES, OURS, OUT, TUNED
 from benchmarks.results import HEADER, REPOSITORY, Row, wide, write_tables
 from epochwatt.claims.claims_table import HOLDS, read_claims_table
 from epochwatt.claims.table_claims import read_rows
@@ -338,22 +338,10 @@ def _inside(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def all_method_tables(folder: Path) -> Tables:
-    """Return the tables of what was judged: cases, and modes that are chosen one by one."""
-    made = {}
+    """Return the tables of the cases that were judged."""
     parts = [pd.read_json(p) for name in CASES if (p := folder / f"{name}.json").is_file()]
-    if parts:
-        made = {f"methods-{n}": table for n, table in method_tables(pd.concat(parts)).items()}
-    if (path := folder / f"{NEXT}.json").is_file():
-        rows = pd.read_json(path)
-        made["methods-next"] = pd.DataFrame(
-            {
-                "sweep": rows.case.map(_title),
-                "how 25 modes are chosen": rows.way,
-                "median, %": _texts(rows.median_pct, 1) + " ± " + _texts(rows.median_se, 1),
-                "90th percentile, %": _texts(rows.p90_pct, 1) + " ± " + _texts(rows.p90_se, 1),
-            }
-        )
-    return made
+    made = method_tables(pd.concat(parts)) if parts else {}
+    return {f"methods-{name}": table for name, table in made.items()}
 
 
 # -- studies -------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ NUMBERS = {  # file -> its line with the number of the version
 HEAD = "## [Unreleased]"
 NEW_HEAD = f"{HEAD}\n\n### Affects the results\n\n### Affects the workflow\n\n"
 PLACEHOLDER = "PLACEHOLDER"  # of authors
+TAG_TEXT = ".cache/tag.txt"  # which git ignores
 SECTIONS = "release/changelog-sections.txt"  # what `digests` gave when the last version was cut
 
 
@@ -42,11 +43,14 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
         return 1
     if not asked.tagged:
         version = asked.version
-        print(cut(version, datetime.datetime.now(datetime.UTC).date(), root))
+        text = cut(version, datetime.datetime.now(datetime.UTC).date(), root)
+        (root / TAG_TEXT).parent.mkdir(exist_ok=True)
+        (root / TAG_TEXT).write_text(text, "utf-8")
+        print(text)
         print(
-            f"Look at `git diff`. Then, with the text above in tag.txt:\n"
+            f"Look at `git diff`. Then, with the text above, which is in {TAG_TEXT}:\n"
             f"  git commit -am 'Version {version}'\n"
-            f"  git tag -a v{version} -F tag.txt\n"
+            f"  git tag -a v{version} -F {TAG_TEXT}\n"
             f"  git push origin HEAD v{version}    # builds and publishes it",
             file=sys.stderr,
         )
@@ -85,7 +89,10 @@ def author_problems(root: Path) -> Iterator[str]:
     if not any("family-names" in author for author in authors):
         yield "CITATION.cff names no person under authors (family-names, given-names, orcid)"
     if PLACEHOLDER in _read(root, "paper/paper.md").split("\n---", 1)[0]:
-        yield "paper/paper.md has placeholders for its authors"
+        yield (
+            "paper/paper.md has placeholders for its authors: "
+            "name them in paper/paper.md.jinja, then `make paper`"
+        )
 
 
 def cut(version: str, date: datetime.date, root: Path) -> str:

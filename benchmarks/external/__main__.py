@@ -15,6 +15,7 @@ from benchmarks.external import (
     Inputs,
     NotHereError,
     energy_curves,
+    orin_power,
     rooflines,
     scaling,
     training_logs,
@@ -39,6 +40,7 @@ def _each(check: Callable[[str, Inputs], Iterable[Finding]], *names: str) -> lis
 TABLES: dict[str, list[Check]] = {
     "energy": [training_logs.findings],
     "gpu-clock": [energy_curves.law_findings, energy_curves.gpu_clock_findings],
+    "orin-power": [orin_power.findings],
     "power-limit": _each(energy_curves.power_limit_findings, *energy_curves.LIMITS),
     "roof-energy": [rooflines.findings],
     "scaling": [*_each(scaling.findings, *SCALED), scaling.stock_mode_findings],

@@ -129,15 +129,16 @@ def law_findings(inputs: Inputs) -> Iterator[Finding]:
             title = f"TX2 {table.key.workload}, GPU"
             yield from _same_u(title, clocks, _energies(table), simulated)
     clocks, energies = (np.array(list(values), float) for values in (ORIN_J, ORIN_J.values()))
-    board = inputs.twin.boards["orin"]
+    simulated = orin_energies(inputs.twin.boards["orin"], p)
+    yield from _same_u("AGX Orin, training, GPU with SoC and CPU", clocks, energies, simulated)
+
+
+def orin_energies(board: Board, p: Values) -> Numbers:
+    """Return the energy of the training of `ORIN_J` at its clocks, J of a mini-batch."""
     moved = np.array([0.0, 7.0 * FLOAT_BYTES * WEIGHTS])  # AdamW: read and written
     work = _work(["gemm", "optimiser"], np.array([6.0 * WEIGHTS * TOKENS, 0.0]), moved)
-    yield from _same_u(
-        "AGX Orin, training, GPU with SoC and CPU",
-        clocks,
-        energies,
-        _gpu_energies(board, work, clocks, p, ("soc_w", "cpu_w", "gpu_w")),
-    )
+    clocks = np.array(list(ORIN_J), float)
+    return _gpu_energies(board, work, clocks, p, ("soc_w", "cpu_w", "gpu_w"))
 
 
 def _same_u(

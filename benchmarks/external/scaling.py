@@ -14,7 +14,6 @@ from scipy.optimize import nnls
 
 from benchmarks.external import Finding, Inputs, in_range, show, simulated_workloads, training_logs
 from epochwatt.columns import CLOCKS
-from epochwatt.sweeps.mode_table import ModeTable
 from epochwatt.twin.boards import Board
 from epochwatt.twin.sweep import simulate_sweep
 
@@ -29,27 +28,36 @@ SMOOTHER = 0.5  # a simulated table this much closer to the law than the real on
 
 
 def findings(name: str, inputs: Inputs) -> Iterator[Finding]:
-    """Yield exponents of time and power of real tables beside the simulated ones'."""
+    """Yield exponents of time and power of real tables beside the simulated ones'.
+
+    And how far both are from a sum of terms by clock: a simulation may be too regular.
+    """
     for table in inputs.tables(name):
+        title = f"{table.key.device} {table.key.workload}"
         rows = np.column_stack([table.column(knob) for knob in CLOCKS])
         swept = list(_simulated(rows, inputs))
+        note = f"{len(rows)} measurements; range of {len(swept)} simulated workloads "
+        note += "(training, three boards)"
         targets = {"time_s": ("time", 0)}
         if table.power_scope == "module":
             targets["power_w"] = ("power", 1)
-        for column, (title, place) in targets.items():
+        for column, (target, place) in targets.items():
             measured = exponents(rows, table.column(column))
-            simulated = [exponents(modes, values[place]) for modes, values in swept]
-            for i, knob in enumerate(CLOCKS):
-                yield in_range(
-                    f"{_title(table)}: exponent of {title} by {TITLES[knob]}",
-                    "",
-                    float(measured[i]),
-                    [float(each[i]) for each in simulated],
-                    MARGIN,
-                    f"{len(rows)} measurements; range of {len(swept)} simulated workloads "
-                    "(training, three boards)",
-                )
-        yield _regularity(table, rows, swept)
+            simulated = np.transpose([exponents(modes, values[place]) for modes, values in swept])
+            for knob, theirs, ours in zip(TITLES.values(), measured, simulated, strict=True):
+                subject = f"{title}: exponent of {target} by {knob}"
+                yield in_range(subject, "", float(theirs), ours.tolist(), MARGIN, note)
+        error_pct = law_error_pct(rows, table.column("time_s"))
+        errors_pct = [law_error_pct(modes, time_s) for modes, (time_s, _) in swept]
+        middle = float(np.median(errors_pct))
+        yield Finding(
+            f"{title}: median distance of time from a sum of 1/clock terms",
+            "%",
+            show(error_pct),
+            f"{show(min(errors_pct))} to {show(max(errors_pct))}, median {show(middle)}",
+            middle >= SMOOTHER * error_pct,
+            "closer to the law than real times, which hold repeat noise too, flatters predictors",
+        )
 
 
 def exponents(modes: Numbers, values: Numbers) -> Numbers:
@@ -87,44 +95,22 @@ def _simulated(rows: Numbers, inputs: Inputs) -> Iterator[tuple[Numbers, tuple[N
         yield modes, (swept.time_s, swept.power_w)
 
 
-def _regularity(
-    table: ModeTable, rows: Numbers, swept: list[tuple[Numbers, tuple[Numbers, Numbers]]]
-) -> Finding:
-    """Return how far both are from a sum of terms by clock: a simulation may be too regular."""
-    measured = law_error_pct(rows, table.column("time_s"))
-    simulated = [law_error_pct(modes, time_s) for modes, (time_s, _) in swept]
-    middle = float(np.median(simulated))
-    return Finding(
-        f"{_title(table)}: median distance of time from a sum of 1/clock terms",
-        "%",
-        show(measured),
-        f"{show(min(simulated))} to {show(max(simulated))}, median {show(middle)}",
-        middle >= SMOOTHER * measured,
-        "closer to the law than real times, which hold repeat noise too, flatters predictors",
-    )
-
-
 def stock_mode_findings(inputs: Inputs) -> Iterator[Finding]:
     """Yield what the step from MAXN to the 50 W mode does to training on AGX Orin, and in the twin.
 
     The two modes that do not gate parts of the GPU, which the simulation cannot."""
     twin, (strongest, weaker) = inputs.twin, training_logs.module_powers(inputs)
-    measured = {
-        "time": weaker.epoch_s / strongest.epoch_s,
-        "power": weaker.power_w / strongest.power_w,
-    }
-    measured["energy"] = measured["time"] * measured["power"]
-    simulated: dict[str, list[float]] = {name: [] for name in measured}
+    time, power = weaker.epoch_s / strongest.epoch_s, weaker.power_w / strongest.power_w
+    simulated = []
     for _, factors in simulated_workloads(twin, ("orin",), ORIN_BATCH_SIZES):
         swept = simulate_sweep(np.array(ORIN_MODES), factors, twin, twin.parameters)
-        (time, power) = (float(values[1] / values[0]) for values in swept)
-        for name, value in (("time", time), ("power", power), ("energy", time * power)):
-            simulated[name].append(value)
-    for name, ratio in measured.items():
-        note = "measured: ResNet-50, clocks not locked; range of "
-        note += f"{len(simulated[name])} simulated workloads"
-        yield in_range(f"AGX Orin, 50W over MAXN: {name}", "", ratio, simulated[name], MARGIN, note)
-
-
-def _title(table: ModeTable) -> str:
-    return f"{table.key.device} {table.key.workload}"
+        simulated.append([float(values[1] / values[0]) for values in swept])
+    times, powers = np.transpose(simulated)
+    note = f"measured: ResNet-50, clocks not locked; range of {len(times)} simulated workloads"
+    for name, ratio, ratios in (
+        ("time", time, times),
+        ("power", power, powers),
+        ("energy", time * power, times * powers),
+    ):
+        subject = f"AGX Orin, 50W over MAXN: {name}"
+        yield in_range(subject, "", ratio, ratios.tolist(), MARGIN, note)

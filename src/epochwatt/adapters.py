@@ -5,7 +5,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 
 from epochwatt.errors import EpochwattError
 
@@ -20,6 +20,21 @@ class _Lines(logging.Formatter):
         return prefix + super().format(record)
 
 
+class _Log:
+    """A rule's log file. On a full disk it is cut short, which hides no error behind its own."""
+
+    def __init__(self, path: str) -> None:
+        self._file = open(path, "wb", buffering=0)  # noqa: SIM115 - closed by `close`
+        self.close = self._file.close
+
+    def write(self, text: str) -> None:
+        with suppress(OSError):
+            self._file.write(text.encode("utf-8", "backslashreplace"))
+
+    def flush(self) -> None:
+        """Do nothing: nothing is kept back."""
+
+
 @contextmanager
 def job_log(path: str) -> Iterator[None]:
     """Send logging to a rule's log file and, unless `QUIET_JOBS` is set, to stderr.
@@ -27,7 +42,7 @@ def job_log(path: str) -> Iterator[None]:
     An error is written to the file with its traceback. An EpochwattError ends the process with
     status 1 and its message; others are raised again, or end it where stderr is to stay quiet.
     """
-    with open(path, "w", encoding="utf-8") as handle:
+    with closing(_Log(path)) as handle:
         is_quiet = bool(os.environ.get(QUIET_JOBS))
         streams = [handle] if is_quiet else [handle, sys.stderr]
         handlers: list[logging.Handler] = [logging.StreamHandler(stream) for stream in streams]

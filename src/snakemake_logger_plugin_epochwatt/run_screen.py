@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import shutil
 import sys
 import time
 from collections import Counter
@@ -27,6 +28,7 @@ STRAY = Path(".snakemake/epochwatt-stderr.log")  # what jobs and libraries write
 NAMED = {"train_epoch": "jobs of training", "simulate_run": "simulated runs", "plot_": "figures"}
 PLANNED = ("train_epoch", "measure_modes")  # the plan has their seconds
 OTHER_JOB_S = 0.5  # ASSUME: of any other job, until the first of them has finished
+FULL_BELOW = 65536  # bytes free on a disk: a log there may lack its error
 REDRAWN_PER_S = 0.5  # each time takes a CPU for 2 ms, beside a job that measures
 SHOWN_LINES, TAIL_BYTES = 12, 65536  # of the log of a failed job; of any log
 _WARNING = re.compile(r"^warning: (.*(?:\n[ \t]+.*)*)", re.M)
@@ -160,6 +162,8 @@ class RunScreen:
         for log in job.logs:
             lines += [f"  | {line}" for line in last_lines(log) or ["(its log is empty)"]]
             lines.append(f"  log: {log}")
+            if is_full(os.path.dirname(log)):
+                lines.append("  the disk of this log is full: free some space")
         self.say("\n".join(lines), "red")
 
     def _remove_job(self, job_id: int) -> Job | None:
@@ -314,6 +318,14 @@ def tail(path: str, most_bytes: int = TAIL_BYTES) -> str:
             return file.read().decode("utf-8", "replace")
     except OSError:
         return ""
+
+
+def is_full(folder: str) -> bool:
+    """Return whether a folder's disk is so full that a log may end early, or be empty."""
+    try:
+        return shutil.disk_usage(folder).free < FULL_BELOW
+    except OSError:
+        return False
 
 
 def last_lines(path: str) -> list[str]:

@@ -34,6 +34,14 @@ def test_known_error_is_a_line_on_the_screen_and_has_its_traceback_in_the_file(p
     assert text.endswith("error: no data set at data/x\n")
 
 
+def test_full_disk_hides_no_error_behind_those_of_the_log(capsys):
+    with pytest.raises(SystemExit) as ended, job_log("/dev/full"):
+        raise DataError("no room for a table")
+    assert ended.value.code == 1
+    assert ended.value.__context__.__class__ is DataError
+    assert capsys.readouterr().err == "error: no room for a table\n"
+
+
 @pytest.mark.parametrize("error", [KeyError("lost"), KeyboardInterrupt()])
 def test_unexpected_error_is_raised_and_kept_in_the_file(path, error):
     with pytest.raises(type(error)), job_log(str(path)):

@@ -39,12 +39,15 @@ def test_the_first_run_makes_every_table_and_figure(finished):
 
 def test_another_batch_size_measures_that_run_and_redraws_what_uses_it(shop, finished):
     checkout = shop.copy_of(finished.checkout)
+    others = (f"measured/{finished.beside}", f"results/runs/{finished.beside}")
+    before = checkout.state(*others)
     configure_two_studies(checkout, drawn_batch=32)
     new = checkout.run_of("host-pipeline").id
     assert new != finished.drawn
     trained = [f"train_epoch {new} 0 0", f"train_epoch {new} 1 1"]
     expected = [*TABLES, *PAGES, *trained, f"collect_run {new}", FIGURE]
-    assert checkout.make("--dry-run").jobs == sorted(expected)
+    assert checkout.make().jobs == sorted(expected)
+    assert checkout.state(*others) == before
 
 
 @pytest.mark.thorough

@@ -61,7 +61,7 @@ def compare_numbers(numbers: str, tables: Iterable[str], path: str) -> None:
     Raises ConfigError: a row of `numbers` is wrong.
 
     `numbers`: config/published/{paper}/numbers.csv
-    `tables`: paths of errors.csv, penalties.csv, example.csv; one that is missing has no rows
+    `tables`: paths of errors.csv, penalties.csv, example.csv; a missing file is an empty table
     `path`: where to write
     """
     rows = {Path(table).stem: read_rows(table) for table in tables}

@@ -176,10 +176,11 @@ def simulated(row: ClaimRow, claim: Claim, again: Rejudgement, mechanisms: Mecha
 
 
 def rests_on(claim: Claim, again: Rejudgement, mechanisms: Mechanisms) -> str:
-    """Return the kind of evidence of a simulated claim, a key of `RESTING`.
+    """Return the weakest evidence that a simulated claim depends on, a key of `RESTING`.
 
-    At best that of its take-away.
-    The size of an effect rests on fitted numbers; so does what turns within their spread.
+    It is no better than that of its take-away. It is `fitted` where the claim is about the size of
+    an effect or its verdict changes when fitted parameters are drawn anew, and `assumed` where it
+    changes when assumed ones are.
     """
     fitted = claim.role == "quant" or again.is_fragile
     return weakest(

@@ -140,10 +140,10 @@ class Integer(click.IntRange):
 
 
 class Finite(click.FloatRange):
-    """A number that is neither infinite nor "nan"; a whole one may be asked for, also as 2e6."""
+    """A finite number; with `whole` an integer, which may be written as 2e6."""
 
     name = "number"
-    MOST_WHOLE = 1e12
+    MOST_WHOLE = 1e12  # more is a slip; up to here float holds every integer
 
     def __init__(self, *args: Any, whole: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -78,7 +78,7 @@ def calibrate_twin(folds: bool, only_power: bool, workloads: Path) -> None:
     # the fit itself
     epochwatt calibrate-twin
     # as `make validate` does, in minutes
-    epochwatt calibrate-twin --folds
+    epochwatt calibrate-twin --folds --only-power
     """
     from epochwatt.claims.numbers_read import write_numbers_read
     from epochwatt.twin.calibrate_twin import recalibrate

@@ -177,7 +177,7 @@ def _convolution_backward(call: Call) -> Iterator[Kernel]:
 
 
 def _batch_norm(call: Call) -> Iterable[Kernel]:
-    """Return one kernel, which reads its input again once it knows the moments of a mini-batch."""
+    """Return one kernel: training reads the input twice (moments, then normalising), else once."""
     is_training = call.args[5]
     if is_training:
         return _shared_sums("normalise", 0)(call)

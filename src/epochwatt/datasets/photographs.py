@@ -110,7 +110,7 @@ def _texture(random: np.random.Generator) -> Image.Image:
 
 
 def make_gld23k(folder: Path, n_samples: int, seed: int) -> list[str]:
-    """Write `n_samples` made-up photographs and their map; return the files' names."""
+    """Write `n_samples` made-up photographs and the CSV of their users; return file names."""
     painter = Painter(seed)
     (folder / "train").mkdir()
     rows = [painter.row(index) for index in range(n_samples)]

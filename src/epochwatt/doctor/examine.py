@@ -222,7 +222,9 @@ def memory(subject: Subject) -> Iterator[Finding]:
         yield info("memory", "not known on this machine")
         return
     gib = total_kib / 2**20
-    message = f"{gib:.1f} GiB, {(free_kib or 0) / 2**20:.1f} of them free"
+    message = f"{gib:.1f} GiB"
+    if free_kib is not None:
+        message += f", {free_kib / 2**20:.1f} of them free"
     if gib < LOW_RAM_GIB:
         do = "turn off the desktop; run Snakemake on a PC over ssh (docs/how-to/jetson-remote.md)"
         yield warning("memory", f"{message}: little for training and Snakemake together", do)

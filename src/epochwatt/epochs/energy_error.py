@@ -119,10 +119,10 @@ def bound_j(readings: Readings) -> float:
 
     * sampling, between samples (`sampling_variance_j2`);
     * what no reading met: 3 / n of the time at a power up to the largest read (rule of three);
-    * regular instants: `regular_share` of the swing. Power that repeats is off by no more than
-      that, power that does not by no more than the first two.
+    * regular instants, which may be in step with the loop: `regular_share` of the swing. That alone
+      bounds the error of a power that repeats, the first two that of one that does not.
 
-    Beside a loop whose times are known, less is left of regular instants: `_stratified_j`.
+    Where the times of the stalls are known, `_stratified_j` gives a tighter bound.
 
     Possible biases are added as they are (`bias_j`): rounding, lost readings, the sensor's time.
 
@@ -130,7 +130,7 @@ def bound_j(readings: Readings) -> float:
     -------
     float : J; NaN where nothing can be said: fewer than `MIN_SAMPLES`, more than `LOST` of the
         window without a reading, readings that may all be of one unknown step, or instants that
-        keep to the mini-batches, or may do so
+        are or may be locked to the mini-batches (`regular_share` is NaN)
     """
     if readings.t_s.size < MIN_SAMPLES or readings.lost_s > LOST * readings.length_s:
         return math.nan
@@ -140,6 +140,7 @@ def bound_j(readings: Readings) -> float:
     inside_s = np.where(is_gap(np.diff(readings.t_s), readings.period_s), 0.0, inside_s)
     step_s = max(readings.period_s, readings.sensor.hold_s)
     frozen = NOT_FROZEN
+    # a sensor that freezes shows only where it renews its values faster than they are read
     if readings.sensor.hold_s < readings.period_s / 2 and not readings.sensor.estimated:
         frozen = frozen_readings(readings.t_s, readings.power_w, readings.sensor.rounding_w)
     step_s *= frozen.fewer

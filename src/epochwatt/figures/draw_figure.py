@@ -64,7 +64,7 @@ def draw_figure(job: Job) -> None:
         failing[name] = [
             row for row in rows if row.fails and row.claim in settings.get("claims", [])
         ]
-        # what fails by a printed number is red, which needs no words
+        # the panel marks printed numbers that fail in red: only other failures need words on it
         told = [row for row in failing[name] if not row.published_id]
         verdicts[name] = verdict_words(told, style.note_letters(settings["width_in"]))
         failures[name] = [
@@ -74,7 +74,7 @@ def draw_figure(job: Job) -> None:
             for r in failing[name]
         ]
     job = replace(job, failing=failures, verdicts=verdicts)
-    _call_configured(job)
+    _call_configured(job)  # the figure's function fills job.drawn, by `draw_panel`
     for name, drawn in job.drawn.items():
         stem, title = f"{job.folder}/{name}", job.panels[name]["title"]
         lines = []
@@ -85,7 +85,7 @@ def draw_figure(job: Job) -> None:
         write_table(f"{stem}.claims.csv", "what does not hold", CLAIM_COLUMNS, lines)
         text = caption_text(name, job, drawn, failing[name])
         Path(f"{stem}.txt").write_text(text, encoding="utf-8")
-        verdict = verdict_words(failing[name])
+        verdict = verdict_words(failing[name])  # a page has room for all
         write_spec(stem, title, job.backend, job.titles, job.palette, verdict)
 
 

@@ -99,7 +99,7 @@ def run_table(epochs: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each run, in the order of the epochs.
 
     Returns a frame: `run`, `kind`, the factors, `power_scope`, `n_epochs`, `n_invalid`, `MEANS`
-    and `stall_pct`
+    and `stall_pct`, mean stall of mean E2E; scopes of several epochs are joined by `+`
     """
     first = epochs.drop_duplicates("run").set_index("run")
     means = runs[runs.epoch_set.eq("1+") & runs.statistic.eq("mean")]

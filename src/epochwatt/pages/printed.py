@@ -29,9 +29,12 @@ FACTOR_OF = {printed: factor for factor, printed in PRINTED.items()}
 
 
 def write_printed(epochs: str, idle: str, published: str, twin: str, path: str) -> None:
-    """Write the table, of each backend with runs of the papers.
+    """Write a row for each backend and each published number that its runs give a value for.
+
+    Values have the published number's unit.
 
     `epochs`: `epochs.csv` of all runs; `idle`: idle.csv; empty: there are no idle powers
+    `published`, `twin`: the folders config/published and config/twin
     """
     rows = [row for row in read_rows([epochs]) if row["setup"] in PAPERS]
     idle_rows = [row for _, row in read_table(Path(idle))] if idle else []
@@ -42,15 +45,15 @@ def write_printed(epochs: str, idle: str, published: str, twin: str, path: str) 
         source = EpochTable(epoch_rows, [row for row in idle_rows if row["backend"] == backend])
         seen = seen_ids(twin, backend)
         for fact in facts.values():
-            if here := _here(fact, source):
-                ours = (here[0], here[-1] if len(here) > 1 else None)
+            if values := _our_values(fact, source):
+                ours = (values[0], values[-1] if len(values) > 1 else None)
                 printed = (fact.value, fact.value_hi, fact.id, fact.qualifier, fact.id in seen)
                 lines.append((backend, fact.metric, *ours, *printed))
     write_table(Path(path), "the printed numbers", PRINTED_COLUMNS, lines)
 
 
-def _here(fact: Fact, source: EpochTable) -> tuple[float, ...]:
-    """Return what a published number is here: one, or the least and the most; nothing: unknown."""
+def _our_values(fact: Fact, source: EpochTable) -> tuple[float, ...]:
+    """Return our value of a published number, or the least and the most; empty: we have none."""
 
     def number(config: Config, metric: str) -> float | None:
         factors = {FACTOR_OF.get(key, key): value for key, value in config.items()}

@@ -75,7 +75,8 @@ def single(config: Config) -> list[Config]:
 def parse_config(text: str) -> Config:
     """Parse `key=value;key=value`, in which `a|b` is a tuple, and fill in the papers' defaults.
 
-    Raises ValueError: a part is no known key and value, a key is there twice, or no number.
+    Raises ValueError: a part is no known key and value, a key is repeated, or the value of a
+    numeric key is no number.
     """
     config: dict[str, object] = {}
     for part in filter(None, text.split(";")):

@@ -41,9 +41,9 @@ def tx2_points(tables: Sequence[ModeTable], work: Path) -> list[Point]:
     """Return a point for each kernel of the TX2's networks at each clock.
 
     `tables`: of times and powers; `work`: path of a table of operations and bytes; both in the
-    order of a network's layers
+    order of a network's layers, by which they are matched
 
-    Raises ValueError: a network has another number of kernels.
+    Raises ValueError: a network has not as many tables as rows in `work`.
     """
     counted = (row for _, row in read_table(work))
     points = []

@@ -294,17 +294,18 @@ def _run(name: str, entry: SweepEntry, devices: Devices, workloads: dict[str, Wo
     )
     with _about(f"{name}.workload", instead_of=f"{name}.sweep[0]"):
         if entry.backend == TWIN and entry.device in devices.names():
-            # modes are those of the grid; of the device's own the twin might refuse the first
+            # One mode in place of the device's own, so that there is one run; MODE replaces it
+            # below. The twin may know none of the device's own.
             devices = devices.with_mode(entry.device, TWIN_MODE)
         (run,) = expanded(name, study, devices, workloads)
     factors = {**run.factors, "power_mode": MODE, "minibatches": entry.minibatches}
     if entry.procedure:
         factors["procedure"] = dict(entry.procedure)
     with _about(f"{name}.procedure"):
-        procedure_of(factors)
+        procedure_of(factors)  # raises where it is not allowed
     factors["dvfs"] = "on" if is_host else "off"
     factors.pop("power_mode_settings", None)
-    if is_host:  # they are the mode
+    if is_host:  # the number of threads is part of each mode, not of the sweep's id
         factors["torch_threads"] = columns.FACTOR_DEFAULTS["torch_threads"]
     canonical = canonical_json(factors)
     device = devices.get(entry.device, f"{SWEEPS}: {name}.device")

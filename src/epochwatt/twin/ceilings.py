@@ -28,8 +28,9 @@ PRODUCTS = (1024, 2048, 4096)  # rows of square matrices
 CHAINS = tuple(2.0**n for n in range(-2, 9))  # operations per byte of an array read and written
 CHAINED = 2**24  # elements
 GPU = {"processor": "gpu", "precision": "fp32"}
-# A product as convolutions compute it, which on Orin is faster (TF32): no network is above that
-KINDS = {"matmul": "convolution"}
+# All arithmetic as convolutions do it, which on Orin is faster (TF32): no network is above that,
+# and an operation costs the same in all kernels; else a fit books the difference to their time
+KINDS = {"matmul": "convolution", "fma": "convolution"}
 
 Kernel = tuple[str, int, float, float, float]  # name, size, operations, bytes, elements
 KERNELS: tuple[Kernel, ...] = (
@@ -73,6 +74,7 @@ def simulate_ceilings(device: str, board: Board, modes: Clocks, p: Values) -> li
         elements_fixed=elements,
         elements_per_sample=zeros,
     )
+    p = {**p, "convolution_traffic": 1.0}  # what a micro-kernel reads, it reads once
     exec_s, computing_s = kernels_s(work, 1, board, modes.gpu_mhz, modes.emc_mhz, p)
     launch_s = work_s(p["launch_kcycles"], board, modes.cpu_mhz, modes.emc_mhz, p)
     launch_s = launch_s * slowdown(MAIN_OTHERS, modes.cores, p)

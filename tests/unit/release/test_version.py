@@ -57,7 +57,8 @@ def test_a_version_is_written_wherever_it_stands(checkout, capsys):
     assert told.out.startswith(
         "epochwatt 0.9.0\n\nAffects the workflow:\n\n* An entry of [a guide](docs/a.md).\n"
     )
-    assert "git tag -a v0.9.0" in told.err
+    assert "git tag -a v0.9.0 -F .cache/tag.txt" in told.err
+    assert (checkout / ".cache/tag.txt").read_text("utf-8").strip() == told.out.strip()
     sections = re.split(r"(?m)^(?=## )", (checkout / "CHANGELOG.md").read_text("utf-8"))[1:]
     assert sections[0] == version.NEW_HEAD
     assert sections[1].startswith(f"## [0.9.0] - {today}\n\n### Affects the workflow\n\n* An entry")

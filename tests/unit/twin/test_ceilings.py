@@ -12,6 +12,7 @@ from epochwatt.roofline.points import read_points
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
 from epochwatt.twin.boards import Clocks
 from epochwatt.twin.ceilings import KERNELS, simulate_ceilings, write_simulated_ceilings
+from epochwatt.twin.power import Load, parts
 
 MODES = Clocks(
     np.array([8.0, 8.0, 4.0, 2.0]),
@@ -35,6 +36,15 @@ def test_the_fits_are_the_boards_own_constants(twin, fits):
         moved = board.emc_bytes_per_clock * p["memory_efficiency"] * 1e6 * MODES.emc_mhz[k]
         assert fit.ceilings.flops_per_s == pytest.approx(flops, rel=0.03)
         assert fit.ceilings.bytes_per_s == pytest.approx(moved, rel=0.03)
+
+
+def test_constant_power_of_a_fit_is_that_of_a_gpu_that_waits(twin):
+    """Of Orin, too, whose convolutions compute faster than its cores in fp32."""
+    board, p, clocks = twin.boards["orin"], twin.parameters, Clocks(12.0, 2200.0, 1300.0, 3199.0)
+    rows = simulate_ceilings("orin", board, Clocks(*np.array(clocks)[:, None]), p)
+    fit = fit_kernels(Kernels.of_mode(rows), n_draws=0)
+    waiting = parts(board, clocks, Load(1.0 + p["monitor_cores"] / board.ipc, 1.0, 0.0, 0.0), p)
+    assert fit.costs.constant_w == pytest.approx(waiting.module_w, rel=0.15)
 
 
 def test_named_modes_and_those_of_a_sweep_are_written_once_each(

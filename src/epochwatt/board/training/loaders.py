@@ -33,7 +33,8 @@ class TimedMinibatches(Dataset):
     of a mini-batch with one clock reading after each step; order and content are the same.
 
     `source`: reader with `read(i) -> (raw, label)` and a length
-    `transform`: raw sample to tensor, or of all samples to a `Sample`: input and target
+    `transform`: makes of one raw sample an input tensor, or a `Sample` (input and target); the
+        same of every sample
     `num_workers`: loader workers; 0 means the training process itself
     """
 
@@ -41,7 +42,8 @@ class TimedMinibatches(Dataset):
         self.source = source
         self.transform = transform
         self._has_workers = num_workers > 0
-        # (fetch, pre-process) seconds; with forked workers shared, a pair and one writer for each
+        # Seconds of fetching and pre-processing: worker w adds to items 2 w and 2 w + 1 of an array
+        # that forked workers share. Each item has one writer, so there is no lock.
         self._seconds: Any = [0.0, 0.0]  # a shared array would cost 5 us a mini-batch
         if num_workers:
             self._seconds = multiprocessing.RawArray("d", 2 * num_workers)

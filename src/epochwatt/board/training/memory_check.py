@@ -45,8 +45,8 @@ def check_memory(factors: Factors, workload: Workload, machine: Machine, on_gpu:
 
     def need(batch_size: int) -> Need:
         allocated = forecast(subject_of(workload), batch_size, manner)
-        workers, prefetch = factors["num_workers"], factors["prefetch_factor"]
-        needed = resident.need_of(allocated, constants, workers, prefetch)
+        prefetch = factors["prefetch_factor"] or 0  # None without workers
+        needed = resident.need_of(allocated, constants, factors["num_workers"], prefetch)
         # this process is there already, with its data set
         libraries = int(constants.libraries * MIB) if has_libraries(manner) else 0
         return needed._replace(process=libraries)

@@ -203,7 +203,7 @@ class Panel:
         return self._panels(factors, layers, numbers)
 
     def _lines(self, over: str) -> Spec:
-        """Return lines over the column `over`, a colour for each epoch, with their range."""
+        """Return lines over the column `over`, coloured by epoch, else model, with their range."""
         x, y = number(over, OVER[over]), number("value", self._title())
         colour = self._colour("epoch" if "epoch" in self.rows[0] else "model")
 

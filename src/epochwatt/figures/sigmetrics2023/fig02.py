@@ -71,7 +71,8 @@ def draw(job: Job) -> None:
 def bars_of(job: Job, epoch_set: str = "all") -> tuple[list[Bar], str]:
     """Make the bars, grouped by all factors but the loader's; return them and the x axis's label.
 
-    Ticks are numbers of workers, `4×2` with prefetch factors where these differ.
+    Ticks are numbers of workers, `4×2` with prefetch factors where these differ. `epoch_set`: `all`
+    epochs, or `1+` without the first.
     """
     runs = of_epochs(job.runs, epoch_set)
     prefetch_differs = (

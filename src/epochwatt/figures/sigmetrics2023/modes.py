@@ -51,7 +51,7 @@ def remark_pale(job: Job, panel: str, modes: Iterable[str]) -> None:
 def letters_of(modes: Iterable[str]) -> str:
     """Say what the paper's letters of power modes are; empty where no mode has one."""
     letters = {mode for mode in modes if len(mode) == 1}
-    return f"{ranges(letters)}: power modes of the paper's Table 3, g: MAXN" if letters else ""
+    return f"{ranges(letters)}: power modes (paper's Table 3; g strongest)" if letters else ""
 
 
 def mode_axis(groups: Iterable[Sequence[Bar]]) -> str:

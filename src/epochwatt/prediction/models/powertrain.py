@@ -104,7 +104,7 @@ N_NUMBERS = sum((n_in + 1) * n_out for n_in, n_out in SIZES)
 
 
 def layers_of(numbers: Reals) -> Layers:
-    """Return the layers as views of all their numbers in one array, (`N_NUMBERS`,)."""
+    """Split a flat array (`N_NUMBERS`,) into layers, weights row by row, then biases, as views."""
     layers, start = [], 0
     for n_in, n_out in SIZES:
         middle, end = start + n_in * n_out, start + (n_in + 1) * n_out

@@ -47,7 +47,8 @@ SCALES = np.geomspace(0.1, 4.0, 60)
 LEAST_OPEN = 0.1  # of a variance, that is not noise
 NOISE = 1.15  # few modes show so much too little of the noise of a repeat
 # Scale of a power over the logarithm of a CPU or GPU clock above all profiled ones: where voltage
-# rises with the clock, profiled modes may all lie below. Both were set on the same boards.
+# rises with the clock, profiled modes may all lie below. Both were set on the same boards as
+# `SCALE`, and on other workloads of Zeus' cards.
 RISE = 0.3
 RISING = [Mode._fields.index(part) for part in ("cpu_mhz", "gpu_mhz")]
 

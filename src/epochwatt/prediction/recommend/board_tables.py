@@ -33,7 +33,10 @@ class BoardFiles(NamedTuple):
 
 
 def board_files(backend: str, device: Device, runs: Iterable[str], root: Path) -> BoardFiles:
-    """Return what is known of a board.
+    """Return a board's clock tables and nvpmodel configuration.
+
+    They are those of the table of kinds (simulated boards), of the board's own files where it is at
+    hand, else what its `runs` recorded in measured/ of `root`, without a configuration.
 
     Raises EpochwattError: its tables are not known here, or its runs recorded different ones.
     """
@@ -45,10 +48,12 @@ def board_files(backend: str, device: Device, runs: Iterable[str], root: Path) -
                 where=device.title,
                 allowed=[name for name, kind in KINDS.items() if kind.releases],
             )
+        # the oldest release is the nearest to what the papers' boards ran
         conf: Conf | None = stock_conf(kind, kind.releases[0])
         return BoardFiles(board_of_kind(kind), conf, "the table of board kinds")
-    is_fake = device.sysroot != "/"
-    if is_fake == (backend == "fake") and is_board(device.board, device.sysroot):
+    has_sysroot = device.sysroot != "/"  # a fake board has its files there, a real one in "/"
+    is_its_backend = (backend == "fake") if has_sysroot else (backend != "fake")
+    if is_its_backend and is_board(device.board, device.sysroot):
         folder, source = device.sysroot, "the board at hand"
         try:
             conf = board_conf(folder)
