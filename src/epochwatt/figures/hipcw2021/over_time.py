@@ -53,8 +53,8 @@ BOUND_LINE: style.Look = {"linewidth": 0.8, "linestyle": (0, (4, 2)), "zorder": 
 STALL_QUANTITY = "stall_ms_per_minibatch"
 IMPLIED = f"{STALL_QUANTITY}_implied"  # by what is published of whole epochs
 IMPLIED_BY = {  # what the CSV says of that -> the legend's words
-    "median stall": "published stall of an epoch / mini-batches",
-    "median E2E less our compute": "(published epoch time - our compute) / mini-batches",
+    "median stall": "published median stall / mini-batches",
+    "median E2E less our compute": "(published median epoch - our compute) / mini-batches",
 }
 STALL = [MINIBATCH_COLUMNS.index(name) for name in ("wait_s", "copy_s")]
 

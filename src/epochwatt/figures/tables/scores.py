@@ -17,9 +17,9 @@ from epochwatt.text import counted, label, origin
 TITLE = "Predictions of the time and the energy of an epoch"
 TRUE = "True"
 STYLE = "config/paper.mplstyle"
-DRAWING_TITLE = "Errors of methods that learn from the same four modes: median to 90th percentile"
+DRAWING_TITLE = "Errors in other modes of methods that learn from four: median to 90th percentile"
 TITLES = dict(zip(TARGETS, ("time", "power", "energy"), strict=True))
-WIDTH_IN, HEAD_IN, ROW_IN = 7.0, 1.3, 0.26
+WIDTH_IN, HEAD_IN, ROW_IN = 7.0, 1.3, 0.36
 NAME_LETTERS = 28  # of a line of a method's name
 OURS, REFERENCES = "#0072B2", "#D55E00"  # colour of a method, and of the paper's
 
