@@ -390,8 +390,8 @@ def check_zones():
             except OSError as error:
                 answer = error.strerror
             os.close(fd)
-            seen = [board_files.text(folder, "temp")]
-            check(f"{name}, which has no power ({answer}): its text", ["", ""], seen)
+            seen = board_files.text(folder, "temp")
+            check(f"{name}, which has no power ({answer}): its text", "", seen)
 
 
 # -- page cache and media --------------------------------------------------------------------------
