@@ -29,6 +29,7 @@ from epochwatt.memory import fit
 
 FOLDER = REPOSITORY / "benchmarks/tables/memory"
 SLOW = {"bert": 4, "convnext_tiny": 8, "swin_t": 8, "vit_b_16": 8, "densenet121": 8}
+BESIDE = 6  # processes that train at once, at most
 SMALL_MIB = 50  # below it one part in a hundred is less than a page of code
 FIXED = {"MALLOC_MMAP_THRESHOLD_": str(MMAP_THRESHOLD)}
 LIMITED = (
@@ -157,7 +158,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
 def run(quick: bool) -> Result:
     """Forecast and train all cases; write their table."""
     cases = draw()[:: 10 if quick else 1]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, BESIDE)) as pool:
         rows = with_errors(pd.DataFrame(list(pool.map(checked, cases))))
     if not quick:
         is_resident = rows.columns.str.contains("rss|resident|default|fixed")
@@ -192,7 +193,6 @@ def run(quick: bool) -> Result:
 
 
 N_ON_GPU = 24
-BESIDE = 6  # processes that train at once
 
 
 def on_gpu(cases: list[dict[str, Any]]) -> pd.DataFrame:

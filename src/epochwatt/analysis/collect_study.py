@@ -40,8 +40,9 @@ _NEEDED = (
     "flags",
 )
 RANK = r"\.rank[1-9]\d*$"  # what the id of a further process of one training ends with
-# of the machines of a training
+# columns that are summed over the machines of a training, and bounds of two of them
 _SUMS = [column.name for column in ENERGY_COLUMNS if column.unit in ("Wh", "J", "W")]
+_BOUNDS = {"energy_wh": "energy_error_pct", "stall_energy_j": "stall_energy_error_pct"}
 _TIMES = ("e2e_s", "wait_s", "copy_s", "stall_s", "compute_s", "overhead_s")
 # pandas only warns of cells that it leaves out, and of numbers that it cannot hold
 _WARNINGS = (pd.errors.ParserWarning, RuntimeWarning)
@@ -152,8 +153,10 @@ def join_ranks(epochs: pd.DataFrame) -> pd.DataFrame:
         if with_power.instance.nunique() < rows.instance.nunique():
             sums[:] = np.nan
         row[_SUMS] = sums.to_numpy()
-        weighted_errors = with_power.energy_wh * with_power.energy_error_pct
-        row["energy_error_pct"] = weighted_errors.sum(skipna=False) / sums.energy_wh
+        for energy, error_pct in _BOUNDS.items():
+            weighted_errors = with_power[energy] * with_power[error_pct]
+            with np.errstate(invalid="ignore"):  # no energy, as of no stalls
+                row[error_pct] = np.divide(weighted_errors.sum(skipna=False), sums[energy])
         joined = pd.concat([joined, row], ignore_index=True)
     return joined.sort_values(["run", "epoch"], ignore_index=True)
 

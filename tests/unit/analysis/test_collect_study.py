@@ -4,7 +4,8 @@ import pandas as pd
 import pytest
 
 from epochwatt import columns
-from epochwatt.analysis.collect_study import export_tables, read_epochs, summarise_runs
+from epochwatt.analysis.collect_study import export_tables, join_ranks, read_epochs, summarise_runs
+from epochwatt.columns import ENERGY_COLUMNS, names
 from epochwatt.errors import RecordError
 
 
@@ -140,3 +141,34 @@ def test_a_column_that_is_younger_than_the_table_is_missing_in_its_rows(run, wri
     assert row["energy_method"] == ""
     assert pd.isna(row["energy_wh"])
     assert pd.isna(row["n_samples"])
+
+
+# -- processes of one training on two machines: one row, energies summed
+
+RANK_TIMES = ("e2e_s", "wait_s", "copy_s", "stall_s", "compute_s", "overhead_s")
+RANK_NUMBERS = [c.name for c in ENERGY_COLUMNS if c.kind == "float"]
+
+
+def rank_rows(*energies_of_machines):
+    table = []
+    for n, energy in enumerate(energies_of_machines):
+        run = "t-1" if n == 0 else f"t-1.rank{n}"
+        cells = {"run": run, "epoch": 0, "flags": "", "valid": True, "instance": f"m{n}"}
+        table.append(
+            {**cells, **dict.fromkeys(RANK_TIMES, 1.0), **dict.fromkeys(RANK_NUMBERS, energy)}
+        )
+    return pd.DataFrame(table)
+
+
+def test_every_energy_is_a_sum_over_machines_and_its_bound_a_weighted_mean():
+    (_, row) = next(join_ranks(rank_rows(1.0, 3.0)).iterrows())
+    for name in ("energy_wh", "energy_paper_wh", "stall_energy_j", "power_mean_w"):
+        assert name in names(ENERGY_COLUMNS)
+        assert row[name] == 4.0
+    for name in ("energy_error_pct", "stall_energy_error_pct"):
+        assert row[name] == pytest.approx((1.0 * 1.0 + 3.0 * 3.0) / 4.0)
+
+
+def test_without_stalls_or_with_an_unknown_energy_there_is_no_bound():
+    assert join_ranks(rank_rows(0.0, 0.0)).stall_energy_error_pct.isna().all()
+    assert join_ranks(rank_rows(1.0, float("nan"))).stall_energy_j.isna().all()
