@@ -106,7 +106,7 @@ def test_tegrastats_is_read_as_its_recorded_lines_are(take):
     assert joule(rows[1]) == pytest.approx(4 * 14.009, rel=1e-3)
     assert "sampler_lost" in rows[2]["flags"]
     assert rows[2]["energy_wh"] == ""
-    assert take.said[1].startswith("  epoch 0: 4.00 s; 10.3 mWh; ")
+    assert take.said[1].startswith("  epoch 0: 4.00 s; 10.3 mWh (module); ")
 
 
 LOGS = {  # steps and averaging, s (None: a counter), options, first line, form of the others
