@@ -1,10 +1,11 @@
-"""The job score_predictions, on a planted linear world."""
+"""The jobs predict_modes and score_predictions, on a planted linear world."""
 
 import pytest
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.workloads import board_groups, read_workloads
 from epochwatt.prediction.evaluation import score_predictions as job
+from epochwatt.prediction.evaluation.predict_modes import predict_modes
 from epochwatt.prediction.evaluation.score_predictions import score_predictions
 from epochwatt.prediction.names import TARGETS
 from epochwatt.prediction.registry import load_methods
@@ -30,7 +31,8 @@ def scored(models, request):
         folder = models(paths, modes)
         published = str(request.config.rootpath / "config/published")
         choices = str(folder / "power_modes.json")
-        score_predictions(paths, modes, choices, published, [], str(folder))
+        predict_modes(paths, modes, choices, published, str(folder))
+        score_predictions(paths, modes, choices, [], str(folder))
         return folder
 
     return make
