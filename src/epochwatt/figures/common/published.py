@@ -93,7 +93,7 @@ class Mark(NamedTuple):
         failing: frozenset[str] = frozenset(),
         *,
         is_percentage: bool = False,
-    ) -> "Mark":
+    ) -> Mark:
         """Say whether ours is off: beyond the claims' tolerance, or a claim fails by its id.
 
         `tolerances`: of config/claims.yaml, by name; `failing`: ids by which claims fail.
