@@ -127,9 +127,10 @@ def with_trl(stack: Any, case: dict[str, Any]) -> Any:
 
         def loss(network: Any, minibatch: Any) -> torch.Tensor:
             outputs = network(**minibatch)
-            scores = outputs.logits.float()
+            loss, scores = outputs.loss, outputs.logits.float()
+            del outputs  # with the scores in bf16
             scores.detach()[:, :-1].contiguous().argmax(-1)
-            return outputs.loss
+            return loss
 
         return plain._replace(build=build, loss=loss)
 
