@@ -219,9 +219,9 @@ def _sides(text: str) -> tuple[str, str]:
         return "", ""
     left, right = (
         {
-            word.arg: word.value.value
+            str(word.arg): word.value.value
             for call in ast.walk(side) if isinstance(call, ast.Call)
-            for word in call.keywords if isinstance(word.value, ast.Constant)
+            for word in call.keywords if word.arg and isinstance(word.value, ast.Constant)
         }
         for side in (compare.left, *compare.comparators)
     )  # fmt: skip

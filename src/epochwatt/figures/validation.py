@@ -276,8 +276,8 @@ def draw_medians(medians: pd.DataFrame, axes: Axes, palette: Mapping[str, str]) 
         dots = axes.scatter(errors_pct, y, s=14, color=palette[key], marker=marker, zorder=3)
         grouped_pct = errors_pct[~of_class["left_out"].isin(priors)]
         ends = f"{grouped_pct.min():.0f} to {grouped_pct.max():.0f} %"
-        n = numbers(of_class["n"]).max()
-        dots.set_label(f"{words} ({counted(n, 'numbers')}): {ends} by what is left out")
+        n = counted(numbers(of_class["n"]).median(), "numbers")  # all but HiPCW's row have as many
+        dots.set_label(f"{words} ({TITLES[PAPERS[0]]}, {n}): {ends} by what is left out")
         handles.append(dots)
     axes.axvline(GOAL_PCT, color=palette["missing"], lw=0.8)
     axes.set(xscale="log", ylim=(len(rows) - 0.5, -0.7))

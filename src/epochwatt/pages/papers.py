@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from epochwatt.claims.claims_table import FAILS, HOLDS, PAPER, ClaimRow
 from epochwatt.claims.takeaway_counts import in_short, status_of, takeaways
-from epochwatt.claims.tolerances import load_terms
+from epochwatt.claims.tolerances import load_terms, margin
 from epochwatt.pages.numbers import (
     PRINTED,
     Line,
@@ -58,10 +58,8 @@ JUDGED_METHOD = (REFERENCE, SEARCHED, "all")  # whose predictions the claims jud
 COUNTED_IN = {TIME: "fig10a", ENERGY: "fig10b"}  # what is predicted -> panel that counts it
 PREDICTED = {TIME: "predicted times", ENERGY: "predicted energies"}
 MOST_SHOWN = 3  # comparisons of a claim that a figure or take-away names; the claims have all
-GRADES = {  # status of a claim, `is_off` or `agrees` of a number -> class of the style sheet
-    **{HOLDS: "good", "False": "good", "yes": "good"},
-    **{FAILS: "bad", "True": "bad", "no": "bad"},
-}
+# status of a claim, or `is_off` of a number -> class of the style sheet
+GRADES = {HOLDS: "good", "False": "good", FAILS: "bad", "True": "bad"}
 TAKEAWAY_COLUMNS = columns_of("takeaways")
 CLAIM_COLUMNS = columns_of("claims")
 NUMBER_COLUMNS = columns_of("published")
@@ -99,7 +97,9 @@ def compare(
     `says`: `statements`
     """
     published = Path(tables["published"])
-    printed = _printed(list(numbers), tables, load_published(published).facts(), titles)
+    tolerances = load_terms(published.resolve().parents[1]).numbers
+    facts = load_published(published).facts()
+    printed = _printed(list(numbers), tables, facts, titles, tolerances)
     shown, claims = [], []
     for paper, title in TITLES.items():
         of_paper = [f for f in findings if f.paper == paper]
@@ -117,9 +117,7 @@ def compare(
         if not all(map(_is_unmeasured, of_paper)):
             claims.append({"title": title, "table": claims_table(paper, of_paper, says)})
     return {
-        "tolerance": load_terms(published.resolve().parents[1]).numbers
-        if shown or findings
-        else None,
+        "tolerance": tolerances if shown or findings else None,
         "tables": shown,
         "claims": claims,
         "wanted": wanted(findings),
@@ -287,6 +285,7 @@ def _printed(
     tables: Mapping[str, str],
     facts: Mapping[str, Fact],
     titles: Mapping[str, str],
+    tolerances: Mapping[str, float],
 ) -> list[PrintedNumber]:
     """Return one entry per backend, published number and run, by section."""
     panels = {f"{Path(path).parent.name}-{Path(path).stem}" for path in paths}
@@ -295,7 +294,7 @@ def _printed(
         drawn = {(entry.backend, entry.fact.id) for entry in entries.values()}
         table = Table(path)
         for n in range(len(table.rows)):
-            entry = _entry(table, n, facts, titles)
+            entry = _entry(table, n, facts, titles, tolerances)
             if entry is None:
                 continue
             if path == tables["printed"] and (entry.backend, entry.fact.id) in drawn:
@@ -317,7 +316,11 @@ def _printed(
 
 
 def _entry(
-    table: Table, n: int, facts: Mapping[str, Fact], titles: Mapping[str, str]
+    table: Table,
+    n: int,
+    facts: Mapping[str, Fact],
+    titles: Mapping[str, str],
+    tolerances: Mapping[str, float],
 ) -> PrintedNumber | None:
     """Return the published number of a row with ours; None where the row has none to show."""
     cells = table.rows[n]
@@ -328,7 +331,7 @@ def _entry(
     panel, folder = Path(table.path).stem, Path(table.path).parent.name
     backend = cells.get("backend") or folder  # what is of two runs names none
     statistic = cells.get("statistic", "")
-    joint, seen, is_figure = " to ", "", True
+    joint, seen, is_figure, grade = " to ", "", True, GRADES.get(cells.get("is_off", ""), "")
     qualifier: str = fact.qualifier
     if "learned_from" in cells:  # what the paper counts of its predictions: `31 of 40`
         if (cells["method"], cells["learned_from"], cells["modes"]) != JUDGED_METHOD:
@@ -344,6 +347,11 @@ def _entry(
         compared = ours, theirs
         seen = {"True": "yes", "False": "no"}.get(cells["seen_by_fit"], "")
         is_figure = folder == backend and "/figures/" in table.path
+    deviation = _deviation(table, n, fact, qualifier, *compared)
+    if "learned_from" in cells and fact.unit == "pct":  # counts are judged by claims alone
+        numbers = float(cells["value"]), float(cells["published"])
+        is_near = margin(*numbers, tolerances, is_percentage=True) >= 0
+        grade = "good" if is_near or deviation == WITHIN else "bad"
     return PrintedNumber(
         fact,
         ids,
@@ -354,8 +362,8 @@ def _entry(
         quantity=quantity,
         ours=_several(table, n, ours, fact, joint),
         published=_several(table, n, theirs, fact, joint, SIGNS.get(qualifier, ""), PRINTED),
-        deviation=_deviation(table, n, fact, qualifier, *compared),
-        grade=GRADES.get(cells.get("is_off") or cells.get("agrees", ""), ""),
+        deviation=deviation,
+        grade=grade,
         seen=seen,
         figures={f"{backend}-{panel}": figure_title(panel)} if is_figure else {},
     )

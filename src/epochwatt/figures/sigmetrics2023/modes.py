@@ -45,7 +45,7 @@ def remark_pale(job: Job, panel: str, modes: Iterable[str]) -> None:
     """Say below a panel and in its caption why modes are pale; nothing where none is."""
     if pale := ranges(modes):
         job.remark(panel, f"Pale {pale}: in no front, section 5.6.6 has them of LeNet-5 alone.")
-        job.drawn[panel].note += "; pale: in the paper for LeNet-5 alone, so not in the front"
+        job.drawn[panel].note += "; pale: paper's for LeNet-5 alone, in no front"
 
 
 def letters_of(modes: Iterable[str]) -> str:
