@@ -189,7 +189,7 @@ def _room(request: Request, device: Device, is_here: bool) -> tuple[int, str]:
             do="run it there, or add --memory-gib with what is free",
         )
     free_mib = ram_mib - resident.SYSTEM_MIB
-    words = f"{ram_mib:,} MiB less {resident.SYSTEM_MIB:,} for the system (assumed)"
+    words = f"{ram_mib:,} MiB less {resident.SYSTEM_MIB:,}, assumed for the system"
     return free_mib * MIB, words
 
 
