@@ -4,7 +4,8 @@
 trains in processes of its own on the CPU: under torch's profiler, whose peak of allocated bytes
 counts, and free of it, whose largest resident memory counts, with glibc's malloc as it is and with
 its threshold fixed. `python -m benchmarks memory_limits` trains ten of them within the limit of a
-control group, as on a small board; `make gpu-check` trains 24 on a GPU (`on_gpu`).
+control group, as on a small board; `make gpu-check` trains 24 on a GPU (`on_gpu`). What a killed
+run has seen is in `SEEN`: the next one goes on from there.
 """
 
 import json
@@ -12,7 +13,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,7 @@ from epochwatt.errors import EpochwattError
 from epochwatt.memory import fit
 
 FOLDER = REPOSITORY / "benchmarks/tables/memory"
+SEEN = REPOSITORY / ".cache/benchmarks/memory.jsonl"  # removed when a benchmark has ended
 SLOW = {"bert": 4, "convnext_tiny": 8, "swin_t": 8, "vit_b_16": 8, "densenet121": 8}
 BESIDE = 6  # processes that train at once, at most
 SMALL_MIB = 50  # below it one part in a hundred is less than a page of code
@@ -82,6 +84,20 @@ def in_process(task: str, case: dict[str, Any], group: str = "", **environment: 
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def once(key: list[Any], make: Callable[[], Any]) -> Any:
+    """Return what was made for a key, JSON; it outlives a run that is killed."""
+    if SEEN.exists():
+        for line in SEEN.read_text("utf-8").splitlines():
+            known, value = json.loads(line)
+            if known == key:
+                return value
+    value = make()
+    SEEN.parent.mkdir(parents=True, exist_ok=True)
+    with SEEN.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps([key, value]) + "\n")
+    return value
+
+
 @contextmanager
 def limited(n_bytes: int) -> Iterator[str]:
     """Yield the folder of a control group below this process's own, with a limit of memory.
@@ -113,7 +129,8 @@ def checked(case: dict[str, Any]) -> dict[str, Any]:
     """Return a case with forecasts and what was seen, MiB and %."""
     made = allocated.forecast(subject(case["network"]), case["batch_size"], manner_of(case))
     row: dict[str, Any] = {**case, "allocated_mib": made.peak / MIB}
-    row["profiler_mib"] = in_process("profiled", case)["peak"] / MIB
+    seen = once(["profiled", case], lambda: in_process("profiled", case))
+    row["profiler_mib"] = seen["peak"] / MIB
     for name, threshold, environment in (("default", None, {}), ("fixed", MMAP_THRESHOLD, FIXED)):
         need = resident.need_of(
             made,
@@ -122,7 +139,10 @@ def checked(case: dict[str, Any]) -> dict[str, Any]:
             has_libraries=allocated.has_libraries(manner_of(case)),
         )
         row[f"resident_{name}_mib"] = (need.total - need.in_flight) / MIB
-        seen = in_process("watched", case, **environment)
+        seen = once(
+            ["watched", case, environment],
+            lambda environment=environment: in_process("watched", case, **environment),  # type: ignore[misc]
+        )
         row[f"rss_{name}_mib"] = seen["peak"] / MIB
         row["rss_before_mib"] = seen["before"] / MIB
     return row

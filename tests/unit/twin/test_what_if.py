@@ -11,8 +11,8 @@ import pytest
 
 from epochwatt import cli
 from epochwatt.counting.kernel_counts import generic_kernel_counts
-from epochwatt.errors import EpochwattError
-from epochwatt.twin import resources
+from epochwatt.errors import ConfigError, EpochwattError
+from epochwatt.twin import network, resources
 from epochwatt.twin.boards import Clocks, SampleFacts
 from epochwatt.twin.epoch import Setting
 from epochwatt.twin.parameters import load_parameters, write_parameters
@@ -152,11 +152,17 @@ def test_known_network_is_answered_from_its_counts_without_torch_or_pandas(count
 
 
 def test_known_network_without_counts_is_counted_here_and_now(ask, here, monkeypatch):
-    status, out, _ = ask("--device", "agx", "--model", "lenet")
-    assert status == 0
-    assert "kernels counted just now; to keep the counts: .venv/bin/snakemake results/twin/" in out
-    assert not (here / "results").exists()
-    shutil.rmtree(here / ".cache")
+    def keeps_none(*_):
+        raise ConfigError("counting needs torch")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(network, "write_kept_counts", keeps_none)
+        status, out, _ = ask("--device", "agx", "--model", "lenet")
+        assert status == 0
+        said = "kernels counted just now; to keep the counts: .venv/bin/snakemake results/twin/"
+        assert said in out
+        assert not (here / "results").exists()
+        assert len(list((here / ".cache/kernel-counts").iterdir())) == 1
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "epochwatt.counting.count_workload", raising=False)
     status, kept, _ = ask("--device", "agx", "--model", "lenet")
