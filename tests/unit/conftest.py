@@ -1,5 +1,6 @@
 """What unit tests share: a machine folder of their own, a tiny data set, a run, its records."""
 
+import gc
 import importlib.util
 import json
 import multiprocessing
@@ -21,6 +22,10 @@ from epochwatt.errors import ConfigError
 
 # Networks this small gain nothing from threads, which only wait for each other on a busy machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# By default Python looks so often at all that torch, pandas and matplotlib hold that it takes a
+# tenth of the time.
+gc.set_threshold(10_000, 10, 10)
 
 RUN = "host-local-lenet-ssd-w0-b16-native-p1-0123abcd"
 SCALE = 0.02  # 36 of the 1,797 digits

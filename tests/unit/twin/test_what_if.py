@@ -174,6 +174,22 @@ def test_known_network_without_counts_is_counted_here_and_now(ask, here, monkeyp
     assert "counting resnet50 (train, fp32) needs torch, which this Python has not" in err
 
 
+def test_a_network_of_ones_own_is_counted_also_under_a_name_of_the_papers(ask, here, monkeypatch):
+    (here / "config").unlink()
+    shutil.copytree(ROOT / "config", here / "config")
+    rows = here / "config/workloads.yaml"
+    own = "title: LeNet-5\n  build: own_what_if.flat\n  like: lenet\n"
+    rows.write_text(rows.read_text("utf-8").replace("title: LeNet-5\n", own), "utf-8")
+    (here / "own_what_if.py").write_text(
+        "from torch import nn\ndef flat():\n"
+        "    return nn.Sequential(nn.Flatten(), nn.Linear(784, 10))\n"
+    )
+    monkeypatch.syspath_prepend(here)
+    status, out, _ = ask("--device", "agx", "--model", "lenet")
+    assert status == 0
+    assert "kernels counted just now" in out
+
+
 def test_it_says_how_far_the_question_is_from_what_was_published(ask, counted, golden):
     words = ("--device", "orin", "--model", "lenet", "--storage", "emmc", "--scale", "3")
     text = re.sub(r"-?\d+(\.\d+)?", "N", ask(*words)[1])

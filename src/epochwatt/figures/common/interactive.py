@@ -99,12 +99,15 @@ class Panel:
         self.units = ordered(map(unit_of, self.quantities))
         self.has_marks = any(row.get("published") for row in self.rows)
         self.differing: list[str] = []  # factors that tell rows apart
+        places: list[tuple[str, ...]] = [()] * len(self.rows)  # of each row, by the factors so far
         for factor in DIFFERING:
             if any(factor in row for row in self.rows):
-                before = {tuple(row[n] for n in self.differing) for row in self.rows}
-                after = {tuple(row[n] for n in (*self.differing, factor)) for row in self.rows}
-                if len(after) > len(before):
+                after = [
+                    (*place, row[factor]) for place, row in zip(places, self.rows, strict=True)
+                ]
+                if len(set(after)) > len(set(places)):
                     self.differing.append(factor)
+                    places = after
 
     def spec(self) -> Spec:
         """Return the spec without its head; the columns decide which of the four kinds it is."""

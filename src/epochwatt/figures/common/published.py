@@ -5,25 +5,20 @@ ours is farther off than claims tolerate; filled and solid where the simulation 
 open and dashed where not; an arrow is a bound.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
-from matplotlib.patheffects import withStroke
-from matplotlib.transforms import ScaledTranslation
 
 from epochwatt import columns
 from epochwatt.claims.tolerances import margin
 from epochwatt.columns import TWIN
 from epochwatt.figures.common.runs import Cells, RunData
-from epochwatt.figures.common.style import Look, label_of
 from epochwatt.published.numbers import (
     KEYS,
     SPREADS,
@@ -35,6 +30,13 @@ from epochwatt.published.numbers import (
     single,
     trains_as_published,
 )
+
+if TYPE_CHECKING:  # tables need no matplotlib, which takes long to import
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.patheffects import withStroke
+
+    from epochwatt.figures.common.style import Look
 
 METRICS = {  # our column -> name in the tables
     "power_mean_w": "power_w",
@@ -91,7 +93,7 @@ class Mark(NamedTuple):
         failing: frozenset[str] = frozenset(),
         *,
         is_percentage: bool = False,
-    ) -> "Mark":
+    ) -> Mark:
         """Say whether ours is off: beyond the claims' tolerance, or a claim fails by its id.
 
         `tolerances`: of config/claims.yaml, by name; `failing`: ids by which claims fail.
@@ -248,6 +250,8 @@ def draw_mark(
     (`side` 1), its left (-1) or its middle (0). A point has no width, and a marker beside it. A
     bound is an arrow, a range two.
     """
+    from matplotlib.transforms import ScaledTranslation
+
     figure = axes.get_figure(root=True)
     assert figure is not None
     gap_in = side * (AT_BAR_PT if width else AT_POINT_PT) / 72.0
@@ -268,6 +272,8 @@ def draw_mark(
 
 def halo(width_pt: float) -> withStroke:
     """Return the white rim of what stands on dark bars or on lines."""
+    from matplotlib.patheffects import withStroke
+
     return withStroke(linewidth=width_pt, foreground="white")
 
 
@@ -289,6 +295,11 @@ def handles(rows: Iterable[Plotted], colour: str, *, together: bool = False) -> 
 
     With `together` they are one text entry with a glyph for each kind.
     """
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    from epochwatt.figures.common.style import label_of
+
     seen_by_kind: dict[tuple[str, str], list[bool]] = {}
     for row in rows:
         name = row.kind or row.row["quantity"]
