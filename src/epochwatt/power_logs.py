@@ -619,7 +619,8 @@ def _run_document(
     known = dict.fromkeys(("setup", "dataset", "dataset_source", "storage"), OWN)
     known |= {"backend": "jetson" if power.rails else "host", "device": power.device}
     known |= {"instance": "local", "model": name, "power_mode": "asis", "dvfs": "on"}
-    factors = columns.with_defaults({**known, "imported": form.tool})
+    tool = "meter" if options.meter else form.tool
+    factors = columns.with_defaults({**known, "imported": tool})
     canonical = json.dumps(factors, sort_keys=True)
     slug = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.") or "run"
     return {

@@ -197,7 +197,7 @@ def test_node_of_mlperf_and_the_log_of_its_training(tmp_path):
     for k, (start_s, end_s) in enumerate(bounds_s):
         inside = np.linspace(start_s, end_s, 10001)
         truth_j = np.trapezoid(np.interp(inside, t_s, watts), inside)
-        told = re.search(rf"epoch {k}: ([\d.]+) s; ([\d.]+) Wh; ", "\n".join(said))
+        told = re.search(rf"epoch {k}: ([\d.]+) s; ([\d.]+) Wh \(socket\); ", "\n".join(said))
         assert float(told[1]) == pytest.approx(end_s - start_s, abs=0.01)
         assert float(told[2]) == pytest.approx(truth_j / 3600.0, rel=0.01)
 

@@ -540,6 +540,7 @@ def fit(path: Any, **options: Any) -> int:
     # the same with QLoRA
     epochwatt fit --model config.json --device orin.nano --batch-size 1 --lora 16 --weights nf4
     """
+    click.echo(f"counting the tensors of {options['model']} (about ten seconds)", err=True)
     from epochwatt.memory.fit import Request, answer  # imports torch
     from epochwatt.memory.fit_lines import as_json, fit_lines
 

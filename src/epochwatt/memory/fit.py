@@ -190,7 +190,7 @@ def _room(request: Request, device: Device, is_here: bool) -> tuple[int, str]:
         )
     is_thor = device.board == "agx_thor"
     system_mib = resident.THOR_SYSTEM_MIB if is_thor else resident.SYSTEM_MIB
-    words = f"{ram_mib:,} MiB less {system_mib:,} for the system (assumed)"
+    words = f"{ram_mib:,} MiB less {system_mib:,}, assumed for the system"
     return (ram_mib - system_mib) * MIB, words
 
 

@@ -25,9 +25,9 @@ def fit_lines(answer: Answer) -> list[str]:
         f"FORECAST, not measured: {verb} {asked.model} on {answer.device.title}",
         ", ".join(how),
         "",
-        f"{VERDICTS[answer.verdict(now.need)]}: it takes {_mib(now.need.total)} MiB, with a margin "
-        f"of {100 * margin:.0f} % {_mib(with_margin(now.need, answer.constants))}",
-        f"there are {_mib(answer.room)} MiB: {answer.room_source}",
+        f"{VERDICTS[answer.verdict(now.need)]}: it takes {_mib(now.need.total)} MiB, or "
+        f"{_mib(with_margin(now.need, answer.constants))} with a margin of {100 * margin:.0f} %",
+        f"available: {_mib(answer.room)} MiB ({answer.room_source})",
         f"largest batch size that fits: {now.largest or 'none'}; {answer.killed} would be killed",
         "",
         *aligned([("MiB", ""), *_parts(answer)]),
@@ -83,7 +83,7 @@ def _row(answer: Answer, way: Way) -> tuple[str, ...]:
     if way.epoch is None:
         return (*cells, "-", "-")
     energy_wh = way.epoch.energy_wh
-    return (*cells, f"{way.epoch.e2e_s:.4g}", "-" if energy_wh is None else f"{energy_wh:.3g}")
+    return (*cells, _seconds(way.epoch.e2e_s), "-" if energy_wh is None else f"{energy_wh:.3g}")
 
 
 def _time_lines(answer: Answer) -> list[str]:
@@ -98,6 +98,10 @@ def _time_lines(answer: Answer) -> list[str]:
             "memory: tensors counted; CUDA, system and margin are assumed, no board checked",
         ]
     return lines
+
+
+def _seconds(t_s: float) -> str:
+    return f"{t_s:,.0f}" if t_s >= 1000 else f"{t_s:.4g}"
 
 
 def _mib(n_bytes: float) -> str:

@@ -193,6 +193,9 @@ def _own_run(folder: Path, run: Run, n_ranks: int, epochs: pd.DataFrame, advice:
     n_invalid = int((~epochs.valid).sum())
     if n_invalid:
         facts.append(f"{counted(n_invalid, 'epochs')} not valid, left out of means")
+    scopes = sorted({*epochs["power_scope"].dropna()} - {""})
+    none = "no energy: no power sensor could be read"
+    facts.append(f"energy of: {', '.join(scopes)}" if scopes else none)
     flags = sorted({flag for cell in epochs["flags"] for flag in cell.split()})
     return OwnRun(
         run.id,

@@ -127,7 +127,7 @@ def _totals(settings: Settings, estimates: Sequence[Estimate]) -> list[str]:
         n_done = sum(e.run.epochs for e in measured) - n_left
         lines.append(f"{_counts(measured)}, {n_done} of them measured; {rest}")
     if simulated:
-        lines.append(f"{_counts(simulated)}, simulated: no time of a board")
+        lines.append(f"{_counts(simulated)}, simulated: they take no time on a board")
     return lines
 
 

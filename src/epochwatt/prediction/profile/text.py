@@ -138,7 +138,7 @@ def _outlook(profile: Profile, best: Measured) -> list[str]:
     hopeful = [run for run in risks if run.power_w <= goal.max_power_w]
     ranked = sorted(hopeful, key=goal.aim)
     shown = [*ranked[:N_SHOWN], *([best] if best not in ranked[:N_SHOWN] else [])]
-    head = ["", "mode", names["time_s"], "power W", "runs", f"risk to break {goal.max_power_w:g} W"]
+    head = ["", "mode", names["time_s"], "power W", "runs", f"risk over {goal.max_power_w:g} W"]
     rows = [head]
     for run in shown:
         cells = [f"{_in_unit(run.time_s, bench):.4g}", f"{run.power_w:.4g}", str(run.n)]

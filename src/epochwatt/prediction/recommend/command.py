@@ -108,7 +108,7 @@ class Advice:
         risk = []
         if "power_w" in self.request.budgets:
             most = MAX_RISK if self.request.max_risk is None else self.request.max_risk
-            risk = [f"risk to break it at most {100 * most:g} %"]
+            risk = [f"risk of exceeding it at most {100 * most:g} %"]
         return "; ".join([f"least {AIMS[self.request.aim]}", *budgets, *risk])
 
     @property

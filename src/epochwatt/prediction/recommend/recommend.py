@@ -162,7 +162,7 @@ def recommend(
     knows_risk = power is not None and power.interval(modes[:1]) is not None
     if max_risk not in (None, AS_EXPECTED) and "power_w" not in budgets:
         raise PredictionError(
-            "--max-risk is the risk to break a limit of power", do="add --max-power-w"
+            "--max-risk is the risk of exceeding a power limit", do="add --max-power-w"
         )
     if "power_w" in budgets and max_risk != AS_EXPECTED and (knows_risk or max_risk is not None):
         hoped, rest = choice, {name: most for name, most in budgets.items() if name != "power_w"}

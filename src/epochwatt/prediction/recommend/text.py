@@ -71,7 +71,7 @@ def _estimates(advice: Advice) -> list[str]:
     """Return expected values with intervals, budgets and risks as a table."""
     risks, budgets = advice.recommendation.risks, advice.request.budgets
     cells = [
-        ["", "expected", "90 % interval", *(["budget", "risk to break it"] if budgets else [])]
+        ["", "expected", "90 % interval", *(["budget", "risk of exceeding it"] if budgets else [])]
     ]
     for name, estimate in advice.recommendation.estimates.items():
         row = [f"{NAMES[name]} {columns.unit(name)}", f"{estimate.value:.4g}", estimate.interval]
@@ -83,8 +83,8 @@ def _estimates(advice: Advice) -> list[str]:
     if chosen.costs is not None:
         cost, risk_then = chosen.costs
         lines.append(
-            f"that safe it costs {100 * cost:.2g} % of {AIMS[advice.request.aim]} beside the mode "
-            f"that is expected to keep it, whose risk is {percent(risk_then)} (--max-risk 0.5)"
+            f"being that safe costs {100 * cost:.2g} % of {AIMS[advice.request.aim]}: the best "
+            f"mode expected to keep the budget has a risk of {percent(risk_then)} (--max-risk 0.5)"
         )
     if (least := chosen.least) is not None and least.energy_part < EQUAL_ENERGY:
         saved = f"{100 * (1 - least.energy_part):.2g} % less energy"
