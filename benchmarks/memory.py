@@ -4,7 +4,8 @@
 trains in processes of its own on the CPU: under torch's profiler, whose peak of allocated bytes
 counts, and free of it, whose largest resident memory counts, with glibc's malloc as it is and with
 its threshold fixed. `python -m benchmarks memory_limits` trains ten of them within the limit of a
-control group, as on a small board; `make gpu-check` trains 24 on a GPU (`on_gpu`).
+control group, as on a small board; `make gpu-check` trains 24 on a GPU (`on_gpu`). What a killed
+run has seen is in `SEEN`: the next one goes on from there.
 """
 
 import json
@@ -12,7 +13,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks.memory_steps import NETWORKS, manner_of, subject
+from benchmarks.memory_steps import CONFIGS, NETWORKS, manner_of, subject
 from benchmarks.results import REPOSITORY, Result, Row, at_most, write_tables
 from epochwatt.board.training import allocated, resident
 from epochwatt.board.training.resident import MIB, MMAP_THRESHOLD
@@ -28,6 +29,7 @@ from epochwatt.errors import EpochwattError
 from epochwatt.memory import fit
 
 FOLDER = REPOSITORY / "benchmarks/tables/memory"
+SEEN = REPOSITORY / ".cache/benchmarks/memory.jsonl"  # until a benchmark has ended
 SLOW = {"bert": 4, "convnext_tiny": 8, "swin_t": 8, "vit_b_16": 8, "densenet121": 8}
 BESIDE = 6  # processes that train at once, at most
 SMALL_MIB = 50  # below it one part in a hundred is less than a page of code
@@ -82,6 +84,26 @@ def in_process(task: str, case: dict[str, Any], group: str = "", **environment: 
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def once(key: list[Any], make: Callable[[], Any]) -> Any:
+    """Return what was made for a key, JSON; it outlives a run that is killed."""
+    if SEEN.exists():
+        for line in SEEN.read_text("utf-8").splitlines():
+            known, value = json.loads(line)
+            if known == key:
+                return value
+    value = make()
+    SEEN.parent.mkdir(parents=True, exist_ok=True)
+    with SEEN.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps([key, value]) + "\n")
+    return value
+
+
+def forget(*kinds: str) -> None:
+    """Remove what `once` keeps of these kinds, the first words of keys."""
+    lines = SEEN.read_text("utf-8").splitlines(keepends=True) if SEEN.exists() else []
+    SEEN.write_text("".join(line for line in lines if json.loads(line)[0][0] not in kinds), "utf-8")
+
+
 @contextmanager
 def limited(n_bytes: int) -> Iterator[str]:
     """Yield the folder of a control group below this process's own, with a limit of memory.
@@ -109,20 +131,30 @@ def limited(n_bytes: int) -> Iterator[str]:
         folder.rmdir()
 
 
+def libraries_mib(case: dict[str, Any]) -> float:
+    """Return what a case imports, MiB, whatever others have imported here."""
+    theirs = set() if case["network"] in CONFIGS else {"transformers"}
+    return allocated.libraries_mib(manner_of(case), resident.CPU, sys.modules.keys() - theirs)
+
+
 def checked(case: dict[str, Any]) -> dict[str, Any]:
     """Return a case with forecasts and what was seen, MiB and %."""
     made = allocated.forecast(subject(case["network"]), case["batch_size"], manner_of(case))
     row: dict[str, Any] = {**case, "allocated_mib": made.peak / MIB}
-    row["profiler_mib"] = in_process("profiled", case)["peak"] / MIB
+    seen = once(["profiled", case], lambda: in_process("profiled", case))
+    row["profiler_mib"] = seen["peak"] / MIB
     for name, threshold, environment in (("default", None, {}), ("fixed", MMAP_THRESHOLD, FIXED)):
         need = resident.need_of(
             made,
             resident.CPU,
             threshold=threshold,
-            has_libraries=allocated.has_libraries(manner_of(case)),
+            libraries=libraries_mib(case),
         )
         row[f"resident_{name}_mib"] = (need.total - need.in_flight) / MIB
-        seen = in_process("watched", case, **environment)
+        seen = once(
+            ["watched", case, environment],
+            lambda environment=environment: in_process("watched", case, **environment),  # type: ignore[misc]
+        )
         row[f"rss_{name}_mib"] = seen["peak"] / MIB
         row["rss_before_mib"] = seen["before"] / MIB
     return row
@@ -165,6 +197,7 @@ def run(quick: bool) -> Result:
         tables = {"steps": rows.loc[:, ~is_resident], "resident": rows.loc[:, is_resident]}
         tables["resident"].insert(0, "network", rows.network)
         write_tables(FOLDER, {**tables, "summary": summary(rows)})
+        forget("profiled", "watched")
     large = rows[rows.profiler_mib > SMALL_MIB]
     made = [
         Row(
@@ -219,8 +252,7 @@ def within_limit(case: dict[str, Any], limit_mib: float) -> dict[str, Any]:
 
     def need(batch_size: int) -> resident.Need:
         made = allocated.forecast(subject(case["network"]), batch_size, manner)
-        libraries = allocated.has_libraries(manner)
-        return resident.need_of(made, resident.CPU, has_libraries=libraries)
+        return resident.need_of(made, resident.CPU, libraries=libraries_mib(case))
 
     largest, killed = fit.bounds(need, resident.CPU, int(limit_mib * MIB), first=8)
     with limited(int(limit_mib * MIB)) as group:
@@ -239,9 +271,16 @@ def limits(quick: bool) -> Result:
         {"network": name, "optimiser": draws.choice(["sgd", "adam"])}
         for name in LIMITED[: 1 if quick else None]
     ]
-    rows = pd.DataFrame([within_limit(case, draws.choice([1200.0, 1500.0])) for case in cases])
+    limits_mib = [draws.choice([1200.0, 1500.0]) for _ in cases]
+    rows = pd.DataFrame(
+        [
+            once(["limit", case, limit], lambda case=case, limit=limit: within_limit(case, limit))  # type: ignore[misc]
+            for case, limit in zip(cases, limits_mib, strict=True)
+        ]
+    )
     if not quick:
         write_tables(FOLDER, {"limits": rows})
+        forget("limit")
     trains, dies = list(rows.trains.astype(float)), list(1.0 - rows.lives)
     return Result(
         [

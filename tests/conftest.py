@@ -41,10 +41,10 @@ hypothesis.settings.load_profile("untimed")
 
 # Files whose tests take long begin first, so that both workers end at about the same time.
 FIRST = ("tests/workflow", "tests/rules", "tests/unit/twin")
-# One worker has them all: they share `finished` and `undisturbed`, which are built once each.
+# One worker has them all: they share `finished`, which is built once.
 SHARING = (
-    *("test_killed", "test_plan_and_discard"),
-    *("test_index_browser", "test_not_made", "test_report_browser", "test_reruns", "test_terminal"),
+    *("test_index_browser", "test_not_made", "test_plan_and_discard", "test_report_browser"),
+    *("test_reruns", "test_terminal"),
 )
 
 

@@ -99,7 +99,7 @@ class Epoch:
     def __str__(self) -> str:
         waiting_pct = 100.0 * self.wait_s / self.e2e_s if self.e2e_s > 0 else 0.0
         parts = [f"{self.e2e_s:.2f} s, {waiting_pct:.0f} % waiting for data"]
-        parts.append(_energy_words(self.energy_wh, self.energy_error_pct))
+        parts.append(_energy_words(self.energy_wh, self.energy_error_pct, self.power_scope))
         parts.append(", ".join(self.flags) or "no flags")
         return f"epoch {self.epoch}: {'; '.join(parts)}"
 
@@ -132,15 +132,18 @@ class Window:
         error_pct = None
         if self.total_energy and self.energy_error is not None:
             error_pct = 100.0 * self.energy_error / self.total_energy
-        energy = _energy_words(energy_wh, error_pct)
+        energy = _energy_words(energy_wh, error_pct, self.scope)
         return f"{self.name}: {self.time:.2f} s; {energy}; {', '.join(self.flags) or 'no flags'}"
 
 
-def _energy_words(energy_wh: Optional[float], error_pct: Optional[float]) -> str:
+def _energy_words(
+    energy_wh: Optional[float], error_pct: Optional[float], scope: Optional[str]
+) -> str:
     if energy_wh is None:
         return "no energy"
+    scope = f" ({scope})" if scope else ""
     amount = f"{energy_wh:.3g} Wh" if energy_wh >= 1.0 else f"{1000.0 * energy_wh:.3g} mWh"
-    return amount if error_pct is None else f"{amount} +- {error_pct:.1f} %"
+    return amount + ("" if error_pct is None else f" +- {error_pct:.1f} %") + scope
 
 
 class EpochMonitor:
@@ -606,6 +609,7 @@ class EpochMonitor:
             return
         from epochwatt.board.device.machine import open_this_machine
         from epochwatt.board.telemetry.client import Sampler
+        from epochwatt.board.telemetry.discover import no_power_remedy
         from epochwatt.board.training.observation import Observer
 
         machine = open_this_machine(self._power)
@@ -624,7 +628,12 @@ class EpochMonitor:
                 )
 
         _start_in_lasting_thread(start)
-        self._observer = Observer(machine, sampler=running[-1])
+        sampler = running[-1]
+        self._observer = Observer(machine, sampler=sampler)
+        if self._power != "none" and sampler.sources and not any(sampler.sources.values()):
+            why = "; ".join(sampler.refused.values())
+            remedy = why or no_power_remedy(kind=machine.settings["kind"])
+            self._warn(f"no power sensor can be read, so there will be no energy: {remedy}")
 
     def close(self) -> None:
         """End the sampler; a process that ends does it by itself."""

@@ -47,7 +47,13 @@ UNIX_S = 1e8  # an earlier time is counted from the begin of the log
 LATEST_S = 1e11  # what is later is not in seconds
 MOST_W = 200.0  # ASSUME: no rail of a module takes more, and the largest never less than 0.2 W
 NVIDIA_SMI_MEAN_S = 1.0  # SOURCE: `nvidia-smi --help-query-gpu`, power.draw.average
+PREAMBLE = 20  # lines in which loggers name themselves before the readings
 NO_READING = {"", "nan", "n/a", "[n/a]", "[not supported]", "[unknown error]", "err!"}
+TIME_FORMS = (  # of tegrastats, of nvidia-smi, and the German one; 02/03/2026 could be two days
+    "%m-%d-%Y %H:%M:%S",
+    *("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S"),
+    *("%d.%m.%Y %H:%M:%S.%f", "%d.%m.%Y %H:%M:%S"),
+)
 # Names that loggers give to rails, by board: those of AmazingDD/Jetson-Energy-Monitor.
 _ORIN = {"GPU+SOC": "VDD_GPU_SOC", "CPU+CV": "VDD_CPU_CV", "I/O (5V0)": "VIN_SYS_5V0"}
 RAIL_NAMES = {"agx_orin": {**_ORIN, "I/O (VDDQ)": "VDDQ_VDD2_1V8AO"}}
@@ -71,6 +77,7 @@ class Options:
     start: str = ""  # of a log whose times are counted from its begin; empty: epochs are as well
     timezone: str = ""  # of times without one; empty: this machine's
     averaging_s: float | None = None  # each reading is a mean over so many seconds; None: not known
+    meter: str = ""  # the column of a CSV that a meter at the plug has written
     cpu: bool = False  # of CodeCarbon, take the energy of the CPU, which it read from RAPL
 
     @property
@@ -133,23 +140,30 @@ def read_rows(path: Path) -> tuple["Format", pd.DataFrame, list[str]]:
     lines = {n: line for n, line in enumerate(text.splitlines(), 1) if line.strip()}
     examples = [f"{form.tool}: {form.example}" for form in FORMATS]
     first_line = next(iter(lines.values()), "")
-    form = next((form for form in FORMATS if form.mark.search(first_line)), None)
+    begins = (
+        (n, form) for n in list(lines)[:PREAMBLE] for form in FORMATS if form.mark.search(lines[n])
+    )
+    begin, form = next(begins, (0, None))
     if form is None:
         raise RecordError(
             "no power log of a known form" if lines else "the log is empty",
             where=f"{path}, line 1",
             found=repr(first_line[:80]),
             allowed="\n    ".join(["", *examples]),
-            do="keep the line with the names of the columns; a log with other names can be renamed",
+            do="name the columns of a CSV in its first line, the first of them `time`",
         )
     warnings = []
+    if begin != next(iter(lines)):
+        warnings.append(f"what precedes line {begin} is left out: {first_line[:40]!r}")
+        lines = {n: line for n, line in lines.items() if n >= begin}
+    separator = _separator(lines[begin])
     if not text.endswith("\n"):
         n, last = lines.popitem()
         warnings.append(f"line {n} has no end and is left out: {last[:40]!r}")
     header = list(form.header)
     rows: dict[int, list[str]] = {}
     for n, line in lines.items():
-        cells = form.split(line)
+        cells = form.split(line, separator)
         if cells is None:
             continue
         if not header:
@@ -169,18 +183,26 @@ def read_rows(path: Path) -> tuple["Format", pd.DataFrame, list[str]]:
     return form, pd.DataFrame.from_dict(rows, orient="index", columns=header), warnings
 
 
-def _csv_cells(line: str) -> list[str]:
-    return [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True))]
+def _separator(header: str) -> str:
+    return max(",;\t", key=header.count)
 
 
-def _tegrastats_cells(line: str) -> list[str]:
+def _csv_cells(line: str, separator: str) -> list[str]:
+    """Split a line of CSV; with semicolons between the cells, commas are decimal points."""
+    if separator == ";":
+        line = re.sub(r"(?<=\d),(?=\d)", ".", line)
+    row = next(csv.reader([line], delimiter=separator, skipinitialspace=separator != "\t"))
+    return [cell.strip() for cell in row]
+
+
+def _tegrastats_cells(line: str, _separator: str) -> list[str]:
     """Return stamp and rails (JSON, mW) of a line of tegrastats; empty: it has none."""
     stamp, has_ram, rest = line.partition("RAM ")
     rails = parse_line(rest).rails_mw if has_ram else {}
     return [stamp.strip(), json.dumps(rails)] if rails else []
 
 
-def _mlperf_cells(line: str) -> list[str] | None:
+def _mlperf_cells(line: str, _separator: str) -> list[str] | None:
     """Return time, s, and power of a line of MLPerf; None: another event; empty: damaged."""
     try:
         event = json.loads(line.partition(MLPERF)[2])
@@ -221,9 +243,10 @@ def instants(cells: "pd.Series[str]", zone: tzinfo | None, path: Path) -> Array:
             "no time",
             where=f"{path}, line {cells.index[wrong[0]]}",
             found=repr(cell),
-            allowed="Unix seconds, 2026-07-31T14:58:05 with or without +02:00, or as the tools "
-            "write them",
-            do=None if cell else "`tegrastats | ts %.s` puts the time before each line",
+            allowed="Unix seconds, 2026-07-31T14:58:05 with or without +02:00, "
+            "31.07.2026 14:58:05, or as the tools write them",
+            do="`tegrastats | ts %.s` puts the time before each line; rewrite dates whose day and "
+            "month can be mixed up",
         )
     return t_s
 
@@ -234,7 +257,7 @@ def _instant(text: str, zone: tzinfo | None) -> float:
         return float(text)
     except ValueError:
         pass
-    for form in ("", "%m-%d-%Y %H:%M:%S", "%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S"):
+    for form in ("", *TIME_FORMS):
         try:
             moment = datetime.strptime(text, form) if form else datetime.fromisoformat(text)
         except ValueError:
@@ -278,8 +301,8 @@ def _module_power(
             f"no board is called {kind}" if kind else "the names of its rails fit no single board",
             found=labels,
             allowed=boards or list(KINDS),
-            do="name the board, --board NAME: some rails hang below others, so they are not just "
-            "added",
+            do="some rails hang below others, so they are not just added: name the board (--board "
+            "NAME), or the column of a meter at the plug (--meter COLUMN)",
         )
     rails = ModulePower(kind, [RAIL_NAMES.get(kind, {}).get(name, name) for name in labels])
     if rails.total is None:
@@ -299,13 +322,20 @@ def _tegrastats(frame: pd.DataFrame, options: Options, path: Path) -> Power:
 
 
 def _rails(frame: pd.DataFrame, options: Options, path: Path) -> Power:
-    """Read a table of rails in mW or W.
+    """Read a table of rails in mW or W, or a meter's column of it (`--meter`).
 
     A column's name may end in its unit; else it is mW where the median over the rows of the largest
-    rail is above `MOST_W`.
+    rail is above `MOST_W`, and W of a meter.
     """
-    t_s = stamps(frame.iloc[:, 0], options.zone, path)
-    names = [str(name) for name in frame.columns[1:]]
+    if [str(name).lower() for name in frame.columns[:2]] == ["date", "time"]:
+        times = frame.iloc[:, 0] + " " + frame.iloc[:, 1]
+        frame = frame.iloc[:, 2:]
+    else:
+        times, frame = frame.iloc[:, 0], frame.iloc[:, 1:]
+    t_s = stamps(times, options.zone, path)
+    names = [str(name) for name in frame.columns]
+    if options.meter:
+        return _meter(frame, t_s, options.meter, path)
     raw = np.column_stack([numbers(frame[name], path) for name in names])
     is_large = bool(np.nanmedian(np.fmax.reduce(raw, axis=1)) > MOST_W)
     labels, is_mw = [], []
@@ -314,6 +344,16 @@ def _rails(frame: pd.DataFrame, options: Options, path: Path) -> Power:
         labels.append(name[: unit.start()] if unit else name)
         is_mw.append((unit[1] or unit[2]).lower() == "mw" if unit else is_large)
     return _module_power(t_s, labels, raw / np.where(is_mw, 1000.0, 1.0), options, "rails")
+
+
+def _meter(frame: pd.DataFrame, t_s: Array, column: str, path: Path) -> Power:
+    """Read the power of a whole machine, W or in the unit in which the column's name ends."""
+    if column not in frame:
+        raise ConfigError(f"no column {column}", where=str(path), found=list(frame.columns))
+    unit = re.search(r"(?:\b|_)([mk]?)w\W*$", column, re.I)
+    factor = {"m": 1e-3, "": 1.0, "k": 1e3}[unit[1].lower() if unit else ""]
+    power_w = numbers(frame[column], path)[:, None] * factor
+    return Power("meter", "socket", ("power_socket_w",), "power_socket_w", t_s, power_w)
 
 
 def _nvidia_smi(frame: pd.DataFrame, options: Options, path: Path) -> Power:
@@ -407,7 +447,7 @@ class Format:
     read: Callable[[pd.DataFrame, Options, Path], Power]
     example: str
     header: Sequence[str] = ()  # empty: the first line
-    split: Callable[[str], list[str] | None] = _csv_cells
+    split: Callable[[str, str], list[str] | None] = _csv_cells  # of a line and its separator
 
 
 FORMATS = (
@@ -441,9 +481,10 @@ FORMATS = (
     ),
     Format(
         "rails",
-        re.compile(r"^\W*(time|timestamp|date|t_\w+)\b[^,]*,", re.I),
+        re.compile(r"^\W*(time|timestamp|date|t_\w+)\b[^,;\t]*[,;\t]", re.I),
         _rails,
-        "time,VDD_IN,VDD_CPU_GPU_CV,VDD_SOC (mW or W; the first column is the time)",
+        "time,VDD_IN,VDD_CPU_GPU_CV,VDD_SOC (mW or W; the first column is the time)\n"
+        "    meter: time,power_w (with --meter power_w)",
     ),
 )
 
@@ -466,10 +507,18 @@ def read_epochs(path: Path, zone: tzinfo | None) -> pd.DataFrame:
     rows = _mlperf_epochs(lines)
     if lines and not rows:
         is_json = next(iter(lines.values())).lstrip().startswith("{")
-        header = [] if is_json else _csv_cells(lines.pop(min(lines)))
+        first = min(lines)
+        separator = _separator(lines[first])
+        header = (
+            [] if is_json else [cell.lower() for cell in _csv_cells(lines.pop(first), separator)]
+        )
+        if not is_json and not {"epoch", "start", "end"} <= set(header):
+            raise RecordError(
+                "no epochs", where=f"{path}, line {first}", found=header, allowed=form
+            )
         for n, line in lines.items():
             try:
-                cells = [] if is_json else _csv_cells(line)
+                cells = [] if is_json else _csv_cells(line, separator)
                 row = json.loads(line) if is_json else dict(zip(header, cells, strict=True))
                 rows.append((n, int(row["epoch"]), str(row["start"]), str(row["end"])))
             except (ValueError, KeyError, TypeError) as error:
@@ -531,6 +580,8 @@ def import_power_log(
     form, frame, warnings = read_rows(path)
     power = form.read(frame, options, path)
     power.averaging_s = options.averaging_s or power.averaging_s
+    if options.meter and power.source != "meter":
+        raise ConfigError(f"a log of {form.tool} is not of a meter", do="leave out --meter")
     if options.board and power.rails is None:
         raise ConfigError(f"a log of {form.tool} has no rails of a board", do="leave out --board")
     if power.t_s[-1] < UNIX_S and (options.start or epochs["end_s"].iloc[-1] >= UNIX_S):

@@ -156,14 +156,17 @@ def read_table(path: Path, delimiter: str = ",", comment: str = "") -> Iterator[
     """
     lines = io.StringIO(table_text(path), newline="")
     kept = (line for line in lines if not comment or not line.startswith(comment))
-    rows = csv.DictReader(kept, delimiter=delimiter, strict=True)
+    rows = csv.reader(kept, delimiter=delimiter, strict=True)  # DictReader takes twice the time
     try:
-        for row in rows:
-            if None in row or None in row.values():
+        names = next(rows, [])
+        for cells in rows:
+            if not cells:  # an empty line
+                continue
+            if len(cells) != len(names):
                 raise ConfigError(
                     f"{path}, line {rows.line_num} has more or fewer cells than the first line"
                 )
-            yield rows.line_num, row
+            yield rows.line_num, dict(zip(names, cells, strict=True))
     except csv.Error as error:
         raise ConfigError(f"{path}, line {rows.line_num} cannot be read: {error}") from error
 

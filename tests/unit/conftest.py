@@ -1,5 +1,6 @@
 """What unit tests share: a machine folder of their own, a tiny data set, a run, its records."""
 
+import gc
 import importlib.util
 import json
 import multiprocessing
@@ -16,9 +17,15 @@ import epochwatt
 from epochwatt import columns
 from epochwatt.board.device import host
 from epochwatt.board.records.run_folder import RunFolder
+from epochwatt.counting.kernel_counts import write_kept_counts
+from epochwatt.errors import ConfigError
 
 # Networks this small gain nothing from threads, which only wait for each other on a busy machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# By default Python looks so often at all that torch, pandas and matplotlib hold that it takes a
+# tenth of the time.
+gc.set_threshold(10_000, 10, 10)
 
 RUN = "host-local-lenet-ssd-w0-b16-native-p1-0123abcd"
 SCALE = 0.02  # 36 of the 1,797 digits
@@ -246,18 +253,24 @@ def edit_json():
 
 @pytest.fixture(scope="session")
 def network_counts(tmp_path_factory):
-    """Return a function that gives the path of the counts of a network, made by one worker."""
+    """Return a function that gives the path of the counts of a network, made by one worker.
+
+    Those of training come with the package; test_kernel_counts.py compares them with torch's.
+    """
     base = tmp_path_factory.getbasetemp()
     base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
     def path_of(model, task="train"):
         path = base / f"counts-{task}" / f"{model}.json"
         if not path.exists():
-            from epochwatt.counting.count_workload import write_workload  # which loads torch
-
             path.parent.mkdir(exist_ok=True)
             made = path.with_suffix(f".{os.getpid()}")
-            write_workload({"model": model}, str(made), task=task)
+            try:
+                write_kept_counts({"model": model}, str(made), task, "fp32")
+            except ConfigError:
+                from epochwatt.counting.count_workload import write_workload  # which loads torch
+
+                write_workload({"model": model}, str(made), task=task)
             made.replace(path)
         return str(path)
 

@@ -193,7 +193,16 @@ def job_of(figure, shape, folder, style_file):
     )
 
 
-@pytest.mark.parametrize("figure", PLOTTING.figures)
+ONE_OF_EACH_KIND = {entry.draw: figure for figure, entry in PLOTTING.figures.items()}.values()
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        pytest.param(figure, marks=[] if figure in ONE_OF_EACH_KIND else pytest.mark.thorough)
+        for figure in PLOTTING.figures
+    ],
+)
 @any_shape()
 def test_figure_of_the_papers(figure, style_file, shape):
     with made() as folder:

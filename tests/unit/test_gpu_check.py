@@ -9,9 +9,11 @@ import pytest
 import torch
 from fake_gpu import FakeGpu
 
-from benchmarks import gpu_check
+from benchmarks import gpu_check, memory, memory_steps
 from benchmarks.results import REPOSITORY, Result, Row, at_most
-from epochwatt.board.training import loop, timing
+from epochwatt import monitor
+from epochwatt.board.telemetry.which_gpu import NONE
+from epochwatt.board.training import allocated, loop, timing
 
 IDLE_W, BUSY_W = 60.0, 300.0
 
@@ -79,6 +81,37 @@ def test_whole_command_on_a_gpu(gpu, monkeypatch, capsys, tmp_path, parts, statu
     assert "NVIDIA Simulated" in capsys.readouterr().out
     told = json.loads((tmp_path / "nvidia-simulated.json").read_text("utf-8"))["gpu_check"]
     assert len(told["details"]["parts"]["timers"]["GPU-bound, pooled"]) == gpu_check.GPU_BOUND.n
+
+
+def test_epoch_monitor_tells_a_script_what_was_planted(gpu, monkeypatch):
+    monkeypatch.setattr(monitor, "time", gpu.cuda)
+    monkeypatch.setattr(monitor, "_current_gpu", lambda: (gpu.cuda, torch.device("cpu"), NONE))
+    monkeypatch.setattr(gpu_check, "_monitored", lambda *_: ({"LeNet": [1.0]}, True))
+    found = gpu_check.monitor(gpu, plan=gpu_check.Plan(8, load_s=0.020, compute_s=0.080))
+    rows = {row.what: row for row in found.rows}
+    assert rows["script, synchronised: wait, off by"].met
+    for kind in gpu_check.TIMINGS:
+        assert rows[f"script, {kind}: its parts / E2E"].met
+
+
+def test_forecasts_of_memory_are_held_against_the_allocator(gpu, monkeypatch):
+    """2 % more than is forecast, by networks that take more than a page of code."""
+    cases = [{"network": "lenet", "batch_size": 2}, {"network": "resnet18", "batch_size": 4}]
+
+    def allocator(task, case):
+        subject = memory_steps.subject(case["network"])
+        manner = allocated.Manner(on_gpu=task == "on_gpu")
+        peak = int(1.02 * allocated.forecast(subject, case["batch_size"], manner).peak)
+        return {"allocated": peak, "reserved": 2 * peak}
+
+    monkeypatch.setattr(memory, "draw", lambda seed: cases[seed - 2 : seed - 1])
+    monkeypatch.setattr(memory, "in_process", allocator)
+    found = gpu_check.memory(gpu)
+    median, worst, kept = found.rows
+    assert median.values == pytest.approx([100.0 * (1.0 - 1.0 / 1.02)], abs=0.01)
+    assert (median.met, worst.met) == (False, True)
+    assert kept.values == pytest.approx([1.0], abs=0.01)
+    assert len(found.details["trainings"]) == len(cases)
 
 
 @pytest.mark.thorough

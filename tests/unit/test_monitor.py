@@ -135,6 +135,23 @@ def test_windows_may_overlap_epochs_and_one_another(make, seed):
     assert all(w.power == pytest.approx(w.total_energy / w.time) for w in bounded)
 
 
+def test_machine_without_a_sensor_is_told_once_what_to_do(tmp_path, monkeypatch, caplog):
+    start_it = Sampler.start
+
+    def start(*arguments, **options):
+        sampler = start_it(*arguments, **options)
+        sampler.sources = dict.fromkeys(sampler.sources)
+        return sampler
+
+    monkeypatch.setattr(Sampler, "start", start)
+    with EpochMonitor("bare", folder=str(tmp_path)) as watch:
+        for _ in range(2):
+            for _ in watch.epoch(minibatches(3)):
+                pass
+    assert watch.last is not None
+    assert caplog.text.count("no power sensor can be read, so there will be no energy") == 1
+
+
 def test_error_of_the_loader_goes_through(make):
     def broken():
         yield from range(4)

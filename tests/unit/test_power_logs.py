@@ -106,7 +106,7 @@ def test_tegrastats_is_read_as_its_recorded_lines_are(take):
     assert joule(rows[1]) == pytest.approx(4 * 14.009, rel=1e-3)
     assert "sampler_lost" in rows[2]["flags"]
     assert rows[2]["energy_wh"] == ""
-    assert take.said[1].startswith("  epoch 0: 4.00 s; 10.3 mWh; ")
+    assert take.said[1].startswith("  epoch 0: 4.00 s; 10.3 mWh (module); ")
 
 
 LOGS = {  # steps and averaging, s (None: a counter), options, first line, form of the others
@@ -254,6 +254,10 @@ def test_a_single_row_of_codecarbon_and_an_estimate_of_a_cpu(take):
         (TEGRASTATS, None, {"board": "orin_nx"}, "do not make up"),
         (TEGRASTATS, None, {"timezone": "Mars"}, "no time zone Mars"),
         ("time,VDD_IN\n1,5\n2,6\n", None, {}, "fit no single board"),
+        ("2026-07-31 14:58:05,5.1\n", None, {}, "no power log of a known form"),
+        ("time,w\n07/31/2026 14:58:05,5\n", None, {"meter": "w"}, "no time"),
+        ("time,w\n1,5\n2,6\n", None, {"meter": "power"}, "no column power"),
+        (TEGRASTATS, None, {"meter": "w"}, "not of a meter"),
         ("time,GPU+SOC,CPU+CV\n1,5,5\n2,6,6\n", None, {}, "some rails hang below others"),
         ([SMI, *smi(range(9), range(9))], None, {"board": "nano"}, "has no rails"),
     ],
@@ -309,6 +313,23 @@ def test_command_takes_json_lines_and_counts_from_0(tmp_path, monkeypatch, capsy
     assert "imported from other files" in capsys.readouterr().err
     (run,) = imported_runs().values()
     assert run.epochs == 2
+
+
+@pytest.mark.parametrize(
+    ("header", "stamp", "column"),
+    [
+        ("time;Leistung (W);Spannung (V)", "%d.%m.%Y %H:%M:%S;{},0;229,5", "Leistung (W)"),
+        ("# meter no. 7\n\nDate,Time,power_mw", "%Y-%m-%d,%H:%M:%S,{}000", "power_mw"),
+        ("timestamp\tP [kW]", "%Y-%m-%dT%H:%M:%S\t0.0{}", "P [kW]"),
+    ],
+)
+def test_meter_of_a_stranger_is_read(header, stamp, column, take):
+    times = [datetime.fromtimestamp(T0 + k, UTC) for k in range(40)]
+    lines = [t.strftime(stamp).format(12 if k < 20 else 15) for k, t in enumerate(times)]
+    options = Options(timezone="+00:00", meter=column)
+    rows = take("\n".join([header, *lines, ""]), [(2.0, 18.0), (22.0, 38.0)], options)
+    assert [joule(row) for row in rows] == pytest.approx([16 * 12, 16 * 15], rel=0.01)
+    assert {row["power_scope"] for row in rows} == {"socket"}
 
 
 def test_tables_of_a_study_take_it(take, tmp_path):

@@ -1,4 +1,4 @@
-"""What the end-to-end tests share: checkouts to run, one that has run, one measured undisturbed."""
+"""What the end-to-end tests share: checkouts to run, and one that has run."""
 
 import itertools
 import shutil
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 from board_checkout import BoardCheckout
 from fleet_checkout import FleetCheckout
-from full_checkout import FullCheckout, Outcome, configure_long_runs, configure_two_studies
+from full_checkout import FullCheckout, Outcome, configure_two_studies
 from offline_page import a_browser
 from playwright.sync_api import Browser
 from slurm_cluster import FLEET, Node
@@ -35,6 +35,9 @@ class Shop:
             else:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, target)
+        for path in (self.template / "config/devices").glob("*.yaml"):
+            with path.open("a") as device:  # it takes each first job a second, and LeNet fits
+                device.write("\ncheck_memory: false\n")
 
     def _new_folder(self, source: Path | None = None) -> Path:
         root = self.folder / f"c{next(self._numbers)}"  # short: sockets lie below it
@@ -66,18 +69,11 @@ class Shop:
         checkout.python = str(root / ".venv/bin/python")
         return checkout
 
-    def undisturbed(self) -> FullCheckout:
-        """Measure both long runs in a folder with nothing but config/.
-
-        The workflow that runs there lies in another folder: that has to work as well.
-        """
+    def configuration_alone(self) -> FullCheckout:
+        """Return a folder with nothing but config/, whose workflow lies in another folder."""
         root = self._new_folder()
         shutil.copytree(self.template / "config", root / "config")
-        checkout = FullCheckout(root, workflow=self.template)
-        configure_long_runs(checkout, 1, 3)
-        self.provide_data(checkout)
-        checkout.make("runs")
-        return checkout
+        return FullCheckout(root, workflow=self.template)
 
     def copy_of(self, checkout: FullCheckout) -> FullCheckout:
         """Return a checkout in the state of another, which stays as it is, in another folder."""
@@ -122,12 +118,6 @@ def finished(shop) -> Finished:
     outcome = checkout.make()
     drawn, beside = checkout.run_of("host-pipeline").id, checkout.run_of("beside").id
     return Finished(checkout, outcome, drawn, beside)
-
-
-@pytest.fixture(scope="session")
-def undisturbed(shop) -> FullCheckout:
-    """Both long runs, of one epoch a job and of three, measured without a disturbance."""
-    return shop.undisturbed()
 
 
 @pytest.fixture(scope="module")

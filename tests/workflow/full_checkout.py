@@ -26,7 +26,8 @@ from epochwatt.study.settings import load_settings
 
 PATIENCE_S = 400.0  # before a test gives up waiting; nothing here takes a tenth of it
 TINY = 0.5  # dataset_scale of an epoch of a tenth of a second
-LONG = 5  # dataset_scale of an epoch of more than a second: long enough to be stopped inside
+LONG = 5  # dataset_scale of an epoch of more than a second, of mini-batches of 64
+STOPPABLE = 2  # of one that is long enough to be stopped inside, of mini-batches of 16
 # rules that make tables and pages of measured runs
 TABLES = ["advise_runs", "check_claims", "collect_study", "compare_printed", "split_energy"]
 PAGES = ["show_index", "summarise"]
@@ -338,12 +339,12 @@ def configure_two_studies(
 
 
 def configure_long_runs(checkout: FullCheckout, *epochs_per_job: int) -> None:
-    """Select runs of three epochs that last more than a second; they differ in their job length."""
+    """Select runs of three epochs that can be stopped inside; they differ in their job length."""
     checkout.configure(
         host_pipeline={
             "epochs": 3,
             "sweep": [
-                block(dataset_scale=LONG, batch_size=16, epochs_per_job=length)
+                block(dataset_scale=STOPPABLE, batch_size=16, epochs_per_job=length)
                 for length in epochs_per_job
             ],
         }

@@ -6,7 +6,7 @@ import subprocess
 from typing import NamedTuple
 
 import pytest
-from full_checkout import LONG, FullCheckout, Outcome, block
+from full_checkout import STOPPABLE, FullCheckout, Outcome, block
 
 pytestmark = pytest.mark.workflow
 
@@ -38,7 +38,7 @@ def disaster(shop) -> Disaster:
     blocks = {
         "full": block(seed=1),
         "forbidden": block(seed=2),
-        "orphaned": block(dataset_scale=LONG, num_workers=1),
+        "orphaned": block(dataset_scale=STOPPABLE, batch_size=16, num_workers=1),
         "healthy": block(seed=3),
     }
     checkout.configure(**{case: {"epochs": 1, "sweep": [made]} for case, made in blocks.items()})
@@ -52,7 +52,7 @@ def disaster(shop) -> Disaster:
     forbidden.chmod(0o555)
     skipped = _enclose(checkout, str(tiny_disk))
     orphaned = run_of["orphaned"].id
-    with checkout.started("--cores", "1") as first:
+    with checkout.started("runs", "--cores", "1") as first:
         # not before: every child looks like this process until it has started its own program
         first.wait_until(lambda: checkout.is_measuring(orphaned, 0))
         first.wait_until(lambda: len(checkout.trainers(orphaned)) == 2)
@@ -101,8 +101,6 @@ def test_the_other_runs_go_on_and_the_workflow_reports_failure(disaster):
     healthy = disaster.checkout.run_of("healthy").id
     assert [row["valid"] for row in disaster.checkout.rows(healthy)] == ["True"]
     assert disaster.outcome.status != 0
-    tabulated = {row["run"] for row in disaster.checkout.table("results/tables/epochs.csv")}
-    assert tabulated == {healthy}  # of what failed there is nothing, not even from an earlier start
 
 
 @pytest.mark.thorough

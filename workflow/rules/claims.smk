@@ -48,7 +48,7 @@ rule check_claims:
         "results/logs/check_claims.log",
     benchmark:
         "results/benchmarks/check_claims.tsv"
-    priority: 1  # the front page waits for it
+    priority: 2  # figures and the front page wait for it
     localrule: True
     conda:
         ENVIRONMENT

@@ -91,11 +91,6 @@ IDLE_CSV = "results/tables/idle.csv" if IDLE_BACKENDS else []
 BACKENDS = sorted({run.factors["backend"] for run in RUNS} | IDLE_BACKENDS)
 MODEL_BACKENDS = predicted_backends(TABLE)  # those with runs that models are fitted to
 METHOD_MODULES = method_modules()  # prediction methods, the user's own among them
-SCORING_CONFIG = [
-    "config/twin/cross_validation_fits.csv",
-    "config/claims.yaml",
-    "config/paper.mplstyle",
-]
 OWN_METHODS = [str(PREDICTORS)] if PREDICTORS.is_file() else []
 
 

@@ -27,7 +27,7 @@ rule choose_power_modes:
         "results/logs/choose_power_modes/{backend}.log",
     benchmark:
         "results/benchmarks/choose_power_modes/{backend}.tsv"
-    priority: 1  # claims and the front page wait for it
+    priority: 2  # claims and the front page wait for it
     localrule: True
     conda:
         ENVIRONMENT
@@ -50,7 +50,7 @@ rule fit_epoch_time:
         "results/logs/fit_epoch_time/{backend}.log",
     benchmark:
         "results/benchmarks/fit_epoch_time/{backend}.tsv"
-    priority: 1  # claims and the front page wait for it
+    priority: 2  # claims and the front page wait for it
     localrule: True
     conda:
         ENVIRONMENT
@@ -73,7 +73,7 @@ rule fit_epoch_energy:
         "results/logs/fit_epoch_energy/{backend}.log",
     benchmark:
         "results/benchmarks/fit_epoch_energy/{backend}.tsv"
-    priority: 1  # claims and the front page wait for it
+    priority: 2  # claims and the front page wait for it
     localrule: True
     conda:
         ENVIRONMENT
@@ -84,8 +84,8 @@ rule fit_epoch_energy:
         "../scripts/fit_epoch_energy.py"
 
 
-rule score_predictions:
-    """Compare predictions with observations, count as the paper does, score all methods."""
+rule predict_modes:
+    """Compare predictions with observations, count as the paper does."""
     input:
         epochs=epochs_fitted,
         choices="results/models/{backend}/power_modes.json",
@@ -93,19 +93,14 @@ rule score_predictions:
         energies="results/models/{backend}/epoch_energy.json",
         measurements="config/published/measurements.csv",
         relations="config/published/relations.csv",
-        counts=simulated_networks,
-        config=[*SCORING_CONFIG, *TWIN_CONFIG],
+        claims="config/claims.yaml",
+        methods=OWN_METHODS,
     output:
         predictions="results/models/{backend}/predictions.csv",
         statistics="results/models/{backend}/statistics.csv",
-        scores="results/models/{backend}/scores.csv",
-        drawing=multiext("results/models/{backend}/methods", ".svg", ".png", ".csv"),
-        page=shown(
-            "results/models/{backend}/scores.html", "Predictions", "time and energy"
-        ),
     log:
-        "results/logs/score_predictions/{backend}.log",
-    priority: 1  # claims and the front page wait for it
+        "results/logs/predict_modes/{backend}.log",
+    priority: 2  # claims and the front page wait for it
     localrule: True
     conda:
         ENVIRONMENT
@@ -113,6 +108,37 @@ rule score_predictions:
         modes=modes_fitted,
         published=subpath(input.measurements, parent=True),
         folder=subpath(output.predictions, parent=True),
+        code=code_of("predict_modes.py", *METHOD_MODULES),
+    script:
+        "../scripts/predict_modes.py"
+
+
+rule score_predictions:
+    """Score all methods side by side at the same profiling cost."""
+    input:
+        epochs=epochs_fitted,
+        choices="results/models/{backend}/power_modes.json",
+        statistics="results/models/{backend}/statistics.csv",
+        counts=simulated_networks,
+        methods=OWN_METHODS,
+        config=TWIN_CONFIG,
+        refits="config/twin/cross_validation_fits.csv",
+        style="config/paper.mplstyle",
+    output:
+        scores="results/models/{backend}/scores.csv",
+        drawing=multiext("results/models/{backend}/methods", ".svg", ".png", ".csv"),
+        page=shown(
+            "results/models/{backend}/scores.html", "Predictions", "time and energy"
+        ),
+    log:
+        "results/logs/score_predictions/{backend}.log",
+    priority: 1  # long: figures are drawn beside it
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        modes=modes_fitted,
+        folder=subpath(output.scores, parent=True),
         titles=SETTINGS.titles,
         code=code_of("score_predictions.py", *METHOD_MODULES),
     script:

@@ -46,6 +46,7 @@ rule tabulate_setup:
 rule tabulate_text_only:
     """Put the runs that no figure shows beside what the text says of them."""
     input:
+        claims="config/claims.yaml",
         measurements="config/published/measurements.csv",
         relations="config/published/relations.csv",
         folds="config/twin/folds.csv",
@@ -77,6 +78,7 @@ rule compare_printed:
     input:
         epochs="results/tables/epochs.csv",
         idle=IDLE_CSV,
+        claims="config/claims.yaml",
         measurements="config/published/measurements.csv",
         relations="config/published/relations.csv",
         folds="config/twin/folds.csv",

@@ -45,6 +45,7 @@ rule count_workload:
         "results/logs/count_workload/{model}.log",
     wildcard_constraints:
         model="|".join(map(re.escape, sorted(SETTINGS.workloads))),
+    priority: 3  # simulated runs wait for it
     localrule: True
     conda:
         ENVIRONMENT
@@ -88,7 +89,7 @@ rule simulate_run:
         "results/logs/simulate_run/{run}.log",
     wildcard_constraints:
         run="twin-.+",
-    priority: lambda wildcards: int(wildcards.run in FITTED)
+    priority: lambda wildcards: 2 if wildcards.run in FITTED else 1
     localrule: True
     conda:
         ENVIRONMENT

@@ -13,7 +13,6 @@ def main(snakemake):
             epochs=snakemake.input.epochs,
             modes=snakemake.params.modes,
             choices=snakemake.input.choices,
-            published=snakemake.params.published,
             counts=snakemake.input.counts,
             folder=folder,
         )

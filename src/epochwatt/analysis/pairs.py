@@ -25,7 +25,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtr, stdtrit
 
 from epochwatt.analysis.collect_study import counted_epochs, read_epochs
 from epochwatt.board.records.run_folder import RunFolder
@@ -84,6 +83,8 @@ class Outcome(NamedTuple):
 
 def judged(differences_pct: NDArray[np.floating], margin_pct: float) -> Outcome:
     """Test by TOST whether the mean of differences (n,) lies within +-margin, both in %."""
+    from scipy.special import stdtr, stdtrit  # slow to import, and pages need none of it
+
     n = differences_pct.size
     if n == 0:
         return Outcome(None, None, None, None, UNDECIDED, "not measured")
@@ -116,6 +117,8 @@ def pairs_needed(sd_pct: float, margin_pct: float) -> int:
     t is that of the interval, half of which is t * sd / sqrt(n); 90 % of the means that come by
     chance lie within 1.64 * sd / sqrt(n).
     """
+    from scipy.special import ndtri, stdtrit
+
     n = LEAST_PAIRS
     for _ in range(10):  # as t depends on n, a little
         quantiles = float(stdtrit(n - 1, 1 - ALPHA)) + float(ndtri(1 - ALPHA))

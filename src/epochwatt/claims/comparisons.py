@@ -4,6 +4,7 @@ A claim is judged here and nowhere else. Figures and pages read the table: what 
 an id is wrong here where a row with that id does not hold.
 """
 
+import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from epochwatt import columns
 from epochwatt.claims.claims_table import FAILS, GENERAL, HOLDS, PAPER, ComparisonRow
 from epochwatt.claims.evaluate import Verdict
-from epochwatt.claims.tolerances import PRINTED, Terms
+from epochwatt.claims.tolerances import KEYWORDS, PRINTED, Terms
 from epochwatt.claims.verdict import Change, Comparison, Percentage, Ratio, Tolerated
 from epochwatt.published.folds import Point, point
 from epochwatt.published.numbers import Config, Fact
@@ -93,10 +94,13 @@ def comparison_rows(
         is_order = all(made.computed) and sign in ORDERS
         if is_order:
             published = f"published as {ORDERS[sign]}"
-            here = f"{shown(observed, unit)} against {shown(limit, unit)}"
+            sides = zip((observed, limit), _sides(made.text), strict=True)
+            here = " against ".join(shown(value, unit) + words for value, words in sides)
         else:
             words = "published" if is_printed and printed is not None else "read as"
             published, here = _in_words(sign, printed, observed, limit, unit, words)
+        if sign == "similar within":
+            here = _series(made, observed, unit) or here
         rows.append(
             ComparisonRow(
                 **shared,
@@ -189,7 +193,8 @@ def _subjects(comparisons: Sequence[Comparison], titles: Mapping[str, str]) -> l
             keys = longer_keys
             for words, own_values in zip(subjects, values, strict=True):
                 if 0 < len(own_values) <= MOST_VALUES:
-                    words.append(form.format(" to ".join(names.get(v, v) for v in own_values)))
+                    own_words = " to ".join(names.get(v, v) for v in own_values)
+                    words.append(_counted(form, own_words))
     metrics = [tuple(dict.fromkeys(read.metric for read in c.reads)) for c in comparisons]
     for words, c, own_metrics in zip(subjects, comparisons, metrics, strict=True):
         if len(set(metrics)) > 1:
@@ -197,6 +202,48 @@ def _subjects(comparisons: Sequence[Comparison], titles: Mapping[str, str]) -> l
         elif not words and c.where:
             words += [names.get(v := part.partition("=")[2], v) for part in c.where.split(", ")]
     return list(map(", ".join, subjects))
+
+
+def _counted(form: str, words: str) -> str:
+    """Fill a form of `APART`: of one worker or sample its noun is singular."""
+    return form.removesuffix("s").format(words) if words == "1" else form.format(words)
+
+
+def _sides(text: str) -> tuple[str, str]:
+    """Return what tells the sides of `a(w=1) < a(w=0)` apart: ` (1 worker)`, ` (0 workers)`.
+
+    Empty: not one keyword alone does.
+    """
+    compare = ast.parse(text, mode="eval").body
+    if not isinstance(compare, ast.Compare) or len(compare.ops) > 1:
+        return "", ""
+    left, right = (
+        {
+            word.arg: word.value.value
+            for call in ast.walk(side) if isinstance(call, ast.Call)
+            for word in call.keywords if isinstance(word.value, ast.Constant)
+        }
+        for side in (compare.left, *compare.comparators)
+    )  # fmt: skip
+    factors = {**KEYWORDS, "epoch": "epoch"}
+    apart = [word for word in left.keys() | right.keys() if left.get(word) != right.get(word)]
+    if len(apart) != 1 or apart[0] not in left.keys() & right.keys() & factors.keys():
+        return "", ""
+    form = APART[factors[apart[0]]]
+    first, second = (_counted(form, str(side[apart[0]])) for side in (left, right))
+    return f" ({first})", f" ({second})"
+
+
+def _series(made: Comparison, observed: Any, unit: str) -> str:
+    """Name results by the one factor that they differ in: `1, 4 workers: 9.1, 9.3 s`."""
+    values = {name: _values(made, name) for name in APART}
+    differing = [name for name, of_factor in values.items() if len(of_factor) > 1]
+    if len(differing) != 1 or len(made.reads) != len(observed) != 1:
+        return ""
+    numbers = ", ".join(shown(value, "") for value in observed)
+    return (
+        f"{APART[differing[0]].format(', '.join(values[differing[0]]))}: {numbers} {unit}".rstrip()
+    )
 
 
 def _values(made: Comparison, factor: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from epochwatt.claims.tolerances import margin
 from epochwatt.claims.verdict import (
     Change,
     Judgement,
@@ -106,20 +107,20 @@ def tolerant(tolerances: Mapping[str, float]) -> dict[str, Callable[..., Judgeme
 
     def near(value: float, published: float) -> Judgement:
         """Whether a value lies within NEAR % of another."""
-        margin = tolerances["NEAR"] - abs(100.0 * (value / published - 1.0))
-        return judged(value, "near", published, margin >= 0, margin)
+        inside = margin(value, published, tolerances, is_percentage=False)
+        return judged(value, "near", published, inside >= 0, inside)
 
     def near_pp(value: float, published: float) -> Judgement:
         """Whether a percentage lies within NEAR_PP points of another."""
-        margin = tolerances["NEAR_PP"] - abs(float(value) - published)
-        return judged(value, "near", Percentage(published), margin >= 0, margin)
+        inside = margin(float(value), published, tolerances, is_percentage=True)
+        return judged(value, "near", Percentage(published), inside >= 0, inside)
 
     def similar(*values: Any) -> Judgement:
         """Whether the range of values is at most SIMILAR % of their median."""
         compared = list(values[0]) if len(values) == 1 else list(values)  # a list, or arguments
         limit = Percentage(tolerances["SIMILAR"])
-        margin = limit - spread(compared)
-        return judged(compared, "similar within", limit, margin >= 0, margin)
+        inside = limit - spread(compared)
+        return judged(compared, "similar within", limit, inside >= 0, inside)
 
     return {"near": near, "near_pp": near_pp, "similar": similar}
 

@@ -1,5 +1,6 @@
 """config/claims.yaml: the tolerances and words that predicates rest on."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,18 @@ class Terms(_Part):
         factors = ("instance", *KEYWORDS.values())
         filled = {name: defaults.get(PRINTED.get(name, name), "") for name in factors}
         return {"device": device, "model": model, **filled, **named}
+
+
+def margin(
+    value: float, printed: float, tolerances: Mapping[str, float], *, is_percentage: bool
+) -> float:
+    """Return how far a value is inside our tolerance of a printed one: % of it, or points.
+
+    Negative: the printed number is off. ZeroDivisionError: 0 is printed, and is no percentage.
+    """
+    if is_percentage:
+        return tolerances["NEAR_PP"] - abs(value - printed)
+    return tolerances["NEAR"] - abs(100.0 * (value / printed - 1.0))
 
 
 def load_terms(root: Path = Path()) -> Terms:

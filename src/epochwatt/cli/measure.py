@@ -139,25 +139,28 @@ def run(words: tuple[str, ...], json: Path | None) -> int:
     into="gpus",
     multiple=True,
 )
-@option("--start TIME", "When a log began whose times count from its begin.")
-@option("--timezone ZONE", "Of times without one. Default: this machine's.")
+@option("--start TIME", "When the log began, if its times count from there.")
+@option("--timezone ZONE", "Zone of times without one. Default: this machine's.")
 @option(
     "--averaging S",
     "Each reading is the mean of the S seconds before it.",
     POSITIVE,
     into="averaging_s",
 )
-@option("--cpu", "Of CodeCarbon: energy of the CPU, if it was read from RAPL.")
+@option("--meter COLUMN", "Column of a CSV with the power that a meter at the plug has read.")
+@option("--cpu", "Take the CPU's energy from CodeCarbon, if it was read from RAPL.")
 def import_log(log: Path, epochs: Path, **options: Any) -> None:
-    """Make epochs with energy, bound and flags of LOG, which tegrastats, nvidia-smi, CodeCarbon,
-    MLPerf's power meter or a logger of a board's rails has written beside a training, and of the
-    times in FILE: the columns epoch, start and end, as Unix seconds or ISO times, or the MLLOG
-    lines of an MLPerf training (docs/how-to/import-a-power-log.md).
+    """Turn a power log into epochs with energy, bound and flags. LOG was written during a training
+    by tegrastats, nvidia-smi, CodeCarbon, MLPerf's power meter, a logger of a board's rails or a
+    meter at the plug. FILE has the columns epoch, start and end, as Unix seconds or ISO times, or
+    the MLLOG lines of an MLPerf training (docs/how-to/import-a-power-log.md).
 
     Examples:
     # a log of tegrastats
     epochwatt import tegrastats.txt --epochs epochs.csv
-    # rails whose names are a logger's own, from the begin of the log on
+    # a meter at the plug: a CSV with the columns time and power_w
+    epochwatt import plug.csv --epochs epochs.csv --meter power_w
+    # rails with names of the logger's own; its times count from the start of the log
     epochwatt import power.csv --epochs epochs.csv --board agx_orin --start 2026-07-31T14:58:05Z
     # two GPUs of four
     epochwatt import nvidia_smi.csv --epochs epochs.jsonl --gpu 0 --gpu 1

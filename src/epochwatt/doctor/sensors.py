@@ -1,6 +1,5 @@
 """Check the sensors: cost and regularity of the sampler, parts of the power, temperatures."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import numpy as np
 from epochwatt.board.device import board_files, remedies
 from epochwatt.board.records.samples import read_samples
 from epochwatt.board.records.shapes import Document
+from epochwatt.board.telemetry.discover import no_power_remedy
 from epochwatt.board.telemetry.ina3221 import Ina3221Source
 from epochwatt.board.telemetry.source import OFFLINE_C, READ_ERRORS, Source
 from epochwatt.board.telemetry.tegrastats import TegrastatsSource
@@ -104,7 +104,7 @@ def power(subject: Subject, recording: Recording) -> Iterator[Finding]:
         yield warning(
             "power",
             "no power sensor can be read: times are measured, energy stays empty",
-            _no_power(subject),
+            no_power_remedy(subject.machine.root, subject.device.board),
         )
 
 
@@ -148,17 +148,6 @@ def _mean(folder: Path, source: str, column: str) -> float:
     values = read_samples(str(folder), source)[column]
     values = values[np.isfinite(values)]
     return float(values.mean()) if len(values) else float("nan")
-
-
-def _no_power(subject: Subject) -> str:
-    root = subject.machine.root
-    if subject.device.board:
-        return "check that the driver of the INA3221 is loaded: ls /sys/bus/i2c/drivers/ina3221*"
-    if Path(root, "sys/class/powercap/intel-rapl:0/energy_uj").exists():
-        return "the processor counts its energy: sudo chmod a+r /sys/class/powercap/*/energy_uj"
-    if os.path.exists("/proc/driver/nvidia"):
-        return "the GPU counts its energy: pip install nvidia-ml-py for the measuring interpreter"
-    return "this machine has no known sensor; use a plug meter and compare by time"
 
 
 def other_sources(subject: Subject, recording: Recording) -> Iterator[Finding]:

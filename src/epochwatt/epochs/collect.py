@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from epochwatt.board.records import files
@@ -47,26 +48,33 @@ def collect_run(
     where to write
     """
     folder = RunFolder(measured, run)
-    observed = (_read_or_discard(folder, epoch) for epoch in range(n_epochs))
+    observed = (_read(folder, epoch) for epoch in range(n_epochs))
     write_tables(run, observed, flag_effects, epochs_csv, energy_csv)
 
 
-def _read_or_discard(folder: RunFolder, epoch: int) -> tuple[EpochRecord, Samples]:
-    """Read record and samples of an epoch; move a damaged epoch to the trash, to be redone.
-
-    Raises RecordError: it is missing, or damaged: then the error says where it was moved.
-    """
-    try:
+def _read(folder: RunFolder, epoch: int) -> tuple[EpochRecord, Samples]:
+    """Read record and samples of an epoch, or raise RecordError (`discarding_damaged`)."""
+    with discarding_damaged(folder, epoch, "epoch"):
         record = folder.read(epoch)
         return record, telemetry.read_all(record)
+
+
+@contextmanager
+def discarding_damaged(folder: Any, name: Any, noun: str) -> Iterator[None]:
+    """Move a record that is found damaged to the trash, and raise a RecordError that says where.
+
+    `name`: of the record in the folder, an epoch or a mode (`noun`)
+    """
+    try:
+        yield
     except DamagedError as error:
-        if not folder.has(epoch):
+        if not folder.has(name):
             raise
         with files.writing("the trash", folder.root):
-            (moved,) = folder.discard(epoch)
+            (moved,) = folder.discard(name)
         raise RecordError(
-            f"{error.problem}; the epoch was moved to {moved}",
-            do="start the workflow again: it measures the epoch again",
+            f"{error.problem}; the {noun} was moved to {moved}",
+            do=f"start the workflow again: it measures the {noun} again",
         ) from error
 
 

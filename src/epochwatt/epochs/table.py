@@ -27,17 +27,15 @@ def read_rows(path: str | Path) -> list[EpochRow]:
 
     An empty cell is None, of text "". Raises RecordError where the file is no such table.
     """
-    parse = {field.name: _PARSE[field.kind] for field in columns.RUN_EPOCH_COLUMNS}
+    parsers = {field.name: _PARSE[field.kind] for field in columns.RUN_EPOCH_COLUMNS}
     try:
+        lines = tables.read_cells(path)
+        names = columns.current_names(lines[0]) if lines else []
+        parse = [parsers.get(name, str) for name in names]
         return [
-            {
-                **DEFAULTS,
-                **{
-                    name: parse.get(name, str)(cell)
-                    for name, cell in zip(columns.current_names(cells), cells.values())
-                },
-            }
-            for cells in tables.read_cells(path)
+            DEFAULTS
+            | {name: as_kind(cell) for name, as_kind, cell in zip(names, parse, cells.values())}
+            for cells in lines
         ]
     except (ValueError, TypeError, ConfigError) as error:
         raise RecordError(f"{path} is not a table of epochs: {error}", do=REMAKE) from error

@@ -116,14 +116,15 @@ def _call_configured(job: Job) -> None:
 def verdict_words(failing: Sequence[ComparisonRow], most: int = 1000) -> str:
     """Say in at most `most` letters what the paper says and these comparisons contradict.
 
-    The first claim is named, a core one if there is one, and what is here where it alone fails.
+    All claims are named where they fit, else the first, a core one if there is one. What is here
+    follows where one comparison alone fails.
     """
     ordered = sorted(failing, key=lambda row: row.role != "core")
     texts = list(dict.fromkeys(row.claim_text for row in ordered))
     if not texts:
         return ""
     named = f"Published, fails here in part: {texts[0]}"
-    further = [f" (and {len(texts) - 1} more)"] if texts[1:] else []
+    further = [f"; {'; '.join(texts[1:])}", f" (and {len(texts) - 1} more)"] if texts[1:] else []
     if len(failing) == 1:
         further = [f": {failing[0].in_words}", f": {failing[0].here}"]
     fitting = (named + words for words in (*further, "") if len(named + words) <= most)

@@ -3,22 +3,26 @@
 Cells that a figure's CSV repeats stay texts, as its table has them; `numbers` are taken from them.
 """
 
+from __future__ import annotations
+
 import csv
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from epochwatt.figures.common import style, vega
+from epochwatt.figures.common import vega
 from epochwatt.figures.common.vega import Cells, Spec
 from epochwatt.tables import read_cells, table_text
 from epochwatt.templates import captions, render
 from epochwatt.text import PROVENANCES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 CAPTION_COLUMNS = 88
 
@@ -42,7 +46,7 @@ def read_texts(path: str | Path) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names, dtype=object)
 
 
-def numbers(cells: "pd.Series[str]") -> "pd.Series[float]":
+def numbers(cells: pd.Series[str]) -> pd.Series[float]:
     """Return the numbers in cells; NaN where a cell is empty."""
     return cells.where(cells.ne(""), "nan").astype(float)
 
@@ -73,6 +77,8 @@ def study_figure(
     `rows` are those of the CSV, which may be filled in while the figure is open; it has the columns
     `columns` also without a row. `spec` is called at the end for the interactive form.
     """
+    from epochwatt.figures.common import style  # here: pages read frames without matplotlib
+
     title = style.titled(words.title, words.origin) if words.origin else words.title
     settings = {"title": title, "width_in": size_in[0], "height_in": size_in[1]}
     with style.panel(style_file, settings, words.note) as (figure, axes):

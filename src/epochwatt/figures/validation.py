@@ -245,7 +245,7 @@ def draw(points: pd.DataFrame, field: Field, axes: Axes, palette: Mapping[str, s
         label = f"{TITLES[str(paper)]}, {counted(len(of_paper), 'numbers')}: median error"
         label += f" {median_pct:.1f} %"
         if not np.isnan(stricter_pct):
-            label += f",\n{stricter_pct:.1f} % by fits without its whole section"
+            label += f",\n{stricter_pct:.1f} % by fits without the whole section of the take-away"
         look: style.Look = {"marker": "o", "markersize": 4, "linewidth": 0.8}
         look |= {"linestyle": dash, "color": colour, "markerfacecolor": fill}
         handles.append(Line2D([], [], label=label, **look))
@@ -276,7 +276,8 @@ def draw_medians(medians: pd.DataFrame, axes: Axes, palette: Mapping[str, str]) 
         dots = axes.scatter(errors_pct, y, s=14, color=palette[key], marker=marker, zorder=3)
         grouped_pct = errors_pct[~of_class["left_out"].isin(priors)]
         ends = f"{grouped_pct.min():.0f} to {grouped_pct.max():.0f} %"
-        dots.set_label(f"{words}: {ends} by what is left out")
+        n = numbers(of_class["n"]).max()
+        dots.set_label(f"{words} ({counted(n, 'numbers')}): {ends} by what is left out")
         handles.append(dots)
     axes.axvline(GOAL_PCT, color=palette["missing"], lw=0.8)
     axes.set(xscale="log", ylim=(len(rows) - 0.5, -0.7))

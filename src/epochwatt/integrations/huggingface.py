@@ -7,29 +7,25 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from epochwatt.board.training.loop import AGAIN, ASK, BODY, PAUSE
+from epochwatt.board.training.loop import ASK, BODY
+from epochwatt.integrations.callback import MeasuredEpochs
 from epochwatt.monitor import EpochMonitor
 
 
-class EpochwattCallback(TrainerCallback):
+class EpochwattCallback(MeasuredEpochs, TrainerCallback):
     """Measures each training epoch; a mini-batch of the record is a step of the optimiser.
 
     Logging, evaluation and saving within an epoch are overhead.
-
-    `monitor`: its `last` is the latest epoch; its `log_to` says who is told of each
     """
 
     def __init__(self, monitor: EpochMonitor) -> None:
-        self.monitor = monitor
-        self._loop: Any = None
-        self._is_paused = False
+        super().__init__(monitor)
         self._n_steps = self._n_steps_of_epoch = 0  # of the epoch
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        """Begin an epoch; one that an error has left open ends."""
-        self._end(is_whole=False)
+        """Begin an epoch."""
         loader: Any = more.get("train_dataloader")
-        self._loop = self.monitor._begin(() if loader is None else loader)
+        self._begin(() if loader is None else loader)
         self._n_steps, self._n_steps_of_epoch = 0, 0
         if hasattr(loader, "__len__"):
             self._n_steps_of_epoch = -(-len(loader) // args.gradient_accumulation_steps)
@@ -45,8 +41,7 @@ class EpochwattCallback(TrainerCallback):
         self._stamp(ASK)
         self._n_steps += 1
         if control.should_log or control.should_evaluate or control.should_save:
-            self._stamp(PAUSE)
-            self._is_paused = True
+            self._pause()
 
     def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Note that a loss is logged, unless evaluation or saving follows."""
@@ -69,17 +64,3 @@ class EpochwattCallback(TrainerCallback):
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """End an epoch that was left early."""
         self._end(is_whole=False)
-
-    def _resume(self) -> None:
-        if self._is_paused:
-            self._stamp(AGAIN)
-            self._is_paused = False
-
-    def _stamp(self, what: int) -> None:
-        if self._loop is not None:
-            self._loop.stamp(what)
-
-    def _end(self, is_whole: bool) -> None:
-        loop, self._loop, self._is_paused = self._loop, None, False
-        if loop is not None:
-            self.monitor._end(loop, is_whole)

@@ -10,32 +10,28 @@ try:
 except ImportError:
     from pytorch_lightning import Callback
 
-from epochwatt.board.training.loop import AGAIN, ASK, BODY, PAUSE
+from epochwatt.board.training.loop import ASK, BODY
+from epochwatt.integrations.callback import MeasuredEpochs
 from epochwatt.monitor import EpochMonitor
 from epochwatt.sinks import metrics
 
 
-class EpochwattCallback(Callback):
+class EpochwattCallback(MeasuredEpochs, Callback):
     """Measures each training epoch, and logs `epochwatt/energy_wh` and the like.
 
     A mini-batch's body is what lies between `on_train_batch_start` and `on_train_batch_end`.
     Validation and checkpoints within an epoch are overhead, validation after its last mini-batch is
     no part of it.
-
-    `monitor`: its `last` is the latest epoch
     """
 
     def __init__(self, monitor: EpochMonitor) -> None:
-        self.monitor = monitor
-        self._loop: Any = None
+        super().__init__(monitor)
         self._logged: Any = None
-        self._is_paused = self._sees_fetch = False
+        self._sees_fetch = False
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        """Begin an epoch; one that an error has left open ends."""
-        self._end(is_whole=False)
-        self._loop = self.monitor._begin(trainer.train_dataloader)
-        self._is_paused = False
+        """Begin an epoch."""
+        self._begin(trainer.train_dataloader)
         self._stamp(ASK)
 
     def on_train_batch_start(self, *_: Any) -> None:
@@ -89,21 +85,3 @@ class EpochwattCallback(Callback):
     def _resume_and_profile(self) -> None:
         self._resume()
         self._start_profiler()
-
-    def _pause(self) -> None:
-        self._stamp(PAUSE)
-        self._is_paused = True
-
-    def _resume(self) -> None:
-        if self._is_paused:
-            self._stamp(AGAIN)
-            self._is_paused = False
-
-    def _stamp(self, what: int) -> None:
-        if self._loop is not None:
-            self._loop.stamp(what)
-
-    def _end(self, is_whole: bool) -> None:
-        loop, self._loop = self._loop, None
-        if loop is not None:
-            self.monitor._end(loop, is_whole)

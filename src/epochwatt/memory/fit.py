@@ -12,7 +12,7 @@ from pathlib import Path
 from epochwatt.board.device import host
 from epochwatt.board.device.kinds import KINDS
 from epochwatt.board.training import resident
-from epochwatt.board.training.allocated import Allocated, Manner, has_libraries
+from epochwatt.board.training.allocated import Allocated, Manner, libraries_mib
 from epochwatt.board.training.language_models import RANK
 from epochwatt.board.training.optimisers import ADAM, ADAMW, SGD
 from epochwatt.board.training.resident import MIB, Constants, Need
@@ -149,7 +149,7 @@ def answer(request: Request, root: Path = Path()) -> Answer:
             of.prefetch_factor,
             int(data_mib * MIB),
             of.threshold,
-            has_libraries(manner(of)),
+            libraries_mib(manner(of), constants),
         )
 
     def way(change: str, of: Request) -> Way:
@@ -188,9 +188,10 @@ def _room(request: Request, device: Device, is_here: bool) -> tuple[int, str]:
             f"the memory of {device.title} is not known here",
             do="run it there, or add --memory-gib with what is free",
         )
-    free_mib = ram_mib - resident.SYSTEM_MIB
-    words = f"{ram_mib:,} MiB less {resident.SYSTEM_MIB:,} for the system (assumed)"
-    return free_mib * MIB, words
+    is_thor = device.board == "agx_thor"
+    system_mib = resident.THOR_SYSTEM_MIB if is_thor else resident.SYSTEM_MIB
+    words = f"{ram_mib:,} MiB less {system_mib:,} for the system (assumed)"
+    return (ram_mib - system_mib) * MIB, words
 
 
 def _changes(request: Request, device: Device, is_config: bool) -> Iterator[tuple[str, Request]]:

@@ -58,7 +58,10 @@ JUDGED_METHOD = (REFERENCE, SEARCHED, "all")  # whose predictions the claims jud
 COUNTED_IN = {TIME: "fig10a", ENERGY: "fig10b"}  # what is predicted -> panel that counts it
 PREDICTED = {TIME: "predicted times", ENERGY: "predicted energies"}
 MOST_SHOWN = 3  # comparisons of a claim that a figure or take-away names; the claims have all
-GRADES = {HOLDS: "good", FAILS: "bad"}  # status -> class of the style sheet
+GRADES = {  # status of a claim, `is_off` or `agrees` of a number -> class of the style sheet
+    **{HOLDS: "good", "False": "good", "yes": "good"},
+    **{FAILS: "bad", "True": "bad", "no": "bad"},
+}
 TAKEAWAY_COLUMNS = columns_of("takeaways")
 CLAIM_COLUMNS = columns_of("claims")
 NUMBER_COLUMNS = columns_of("published")
@@ -96,13 +99,12 @@ def compare(
     `says`: `statements`
     """
     published = Path(tables["published"])
-    tolerance = load_terms(published.resolve().parents[1]).numbers
     printed = _printed(list(numbers), tables, load_published(published).facts(), titles)
     shown, claims = [], []
     for paper, title in TITLES.items():
         of_paper = [f for f in findings if f.paper == paper]
         own = [f for f in of_paper if f.form == PAPER]
-        lines = [_number_line(n, says, tolerance) for n in printed if n.fact.paper == paper]
+        lines = [_number_line(n, says) for n in printed if n.fact.paper == paper]
         if lines:
             shown.append(
                 {
@@ -115,7 +117,9 @@ def compare(
         if not all(map(_is_unmeasured, of_paper)):
             claims.append({"title": title, "table": claims_table(paper, of_paper, says)})
     return {
-        "tolerance": tolerance if shown or findings else None,
+        "tolerance": load_terms(published.resolve().parents[1]).numbers
+        if shown or findings
+        else None,
         "tables": shown,
         "claims": claims,
         "wanted": wanted(findings),
@@ -272,6 +276,7 @@ class PrintedNumber:
     ours: Several
     published: Several
     deviation: Number | str | None  # of ours; `WITHIN` where a bound or a range is kept
+    grade: str  # good or bad, as its table judges it; empty: it does not
     seen: str  # whether the fit has seen it: yes, no, or empty
     figures: dict[str, str] = field(default_factory=dict)  # id -> title of the panels that draw it
     held_out: Number | str | None = None  # deviation of boards that were fitted without it
@@ -350,6 +355,7 @@ def _entry(
         ours=_several(table, n, ours, fact, joint),
         published=_several(table, n, theirs, fact, joint, SIGNS.get(qualifier, ""), PRINTED),
         deviation=_deviation(table, n, fact, qualifier, *compared),
+        grade=GRADES.get(cells.get("is_off") or cells.get("agrees", ""), ""),
         seen=seen,
         figures={f"{backend}-{panel}": figure_title(panel)} if is_figure else {},
     )
@@ -405,10 +411,9 @@ def _deviation(
     return table.number(row, column, unit, per, how)
 
 
-def _number_line(entry: PrintedNumber, says: Says, tolerance: Mapping[str, float]) -> Line:
+def _number_line(entry: PrintedNumber, says: Says) -> Line:
     """Return a printed number with what is searched and filtered by."""
-    fact, deviation = entry.fact, entry.deviation
-    grade = _grade(deviation, tolerance)
+    fact, deviation, grade = entry.fact, entry.deviation, entry.grade
     shown: object = deviation
     if isinstance(deviation, Number):
         shown = Several([deviation], grade=grade)
@@ -437,19 +442,6 @@ def _number_line(entry: PrintedNumber, says: Says, tolerance: Mapping[str, float
     words = [entry.run, entry.quantity, fact.section, label(entry.backend), entry.id]
     find = " ".join([*words, *stated.values()]).lower()
     return Line(cells, find, entry.source, entry.row, more)
-
-
-def _grade(deviation: Number | str | None, tolerance: Mapping[str, float]) -> str:
-    """Return whether a deviation is within the tolerance of the claims: good, bad, or empty."""
-    if not isinstance(deviation, Number):
-        return "good" if deviation == WITHIN else ""
-    off, unit = deviation.value, deviation.unit
-    if deviation.how == "factor":
-        off, unit = 100 * (off - 1), "%"
-    limits = {"points": tolerance["NEAR_PP"], "%": tolerance["NEAR"]}
-    if unit not in limits:
-        return ""
-    return "good" if abs(off) <= limits[unit] else "bad"
 
 
 def _natural(section: str) -> list[tuple[int, str]]:

@@ -6,9 +6,9 @@ Figures mark most of these numbers; what none of them draws, the landing page ta
 from pathlib import Path
 
 from epochwatt.claims.number_sources import METRICS, EpochTable, read_rows
-from epochwatt.claims.tolerances import PRINTED
+from epochwatt.claims.tolerances import PRINTED, load_terms
 from epochwatt.claims.verdict import NotEvaluable
-from epochwatt.figures.common.published import ON_BOARD, here_of, seen_ids
+from epochwatt.figures.common.published import CELLS, ON_BOARD, Mark, here_of, seen_ids
 from epochwatt.published.numbers import (
     DEFAULTS,
     PAPERS,
@@ -21,17 +21,15 @@ from epochwatt.published.numbers import (
 )
 from epochwatt.tables import read_table, write_table
 
-PRINTED_COLUMNS = (
-    *("backend", "quantity", "value", "value_hi", "published", "published_hi"),
-    *("published_id", "published_qualifier", "seen_by_fit"),
-)
+PRINTED_COLUMNS = ("backend", "quantity", "value", "value_hi", *CELLS)
 FACTOR_OF = {printed: factor for factor, printed in PRINTED.items()}
 
 
 def write_printed(epochs: str, idle: str, published: str, twin: str, path: str) -> None:
     """Write a row for each backend and each published number that its runs give a value for.
 
-    Values have the published number's unit.
+    Values have the published number's unit. The tolerances are those of `config/claims.yaml` beside
+    the folder `published`.
 
     `epochs`: `epochs.csv` of all runs; `idle`: idle.csv; empty: there are no idle powers
     `published`, `twin`: the folders config/published and config/twin
@@ -39,6 +37,7 @@ def write_printed(epochs: str, idle: str, published: str, twin: str, path: str) 
     rows = [row for row in read_rows([epochs]) if row["setup"] in PAPERS]
     idle_rows = [row for _, row in read_table(Path(idle))] if idle else []
     facts = load_published(Path(published)).facts()
+    tolerances = load_terms(Path(published).parents[1]).numbers
     lines = []
     for backend in dict.fromkeys(row["backend"] for row in rows):
         epoch_rows = [row for row in rows if row["backend"] == backend]
@@ -47,7 +46,9 @@ def write_printed(epochs: str, idle: str, published: str, twin: str, path: str) 
         for fact in facts.values():
             if values := _our_values(fact, source):
                 ours = (values[0], values[-1] if len(values) > 1 else None)
-                printed = (fact.value, fact.value_hi, fact.id, fact.qualifier, fact.id in seen)
+                printed = Mark(fact.value, fact.value_hi, fact.id, fact.qualifier, fact.id in seen)
+                is_percentage = fact.unit == "pct"
+                printed = printed.judged(values, tolerances, is_percentage=is_percentage)
                 lines.append((backend, fact.metric, *ours, *printed))
     write_table(Path(path), "the printed numbers", PRINTED_COLUMNS, lines)
 

@@ -22,25 +22,19 @@ def prepare(_: Sequence[str]) -> None:
     torch.nn.Linear(1, 1, device="meta")(torch.empty(1, 1, device="meta")).relu()
 
 
-def count_or_write_kept(
-    factors: dict[str, Any], path: str, task: str = "train", precision: str = "fp32"
-) -> None:
-    """Count a network (`write_workload`); without torch write its counts that are kept."""
-    from epochwatt.counting.kernel_counts import write_kept_counts  # the asking process has neither
-
-    if find_spec("torch"):
-        from epochwatt.counting.count_workload import write_workload
-
-        write_workload(factors, path, task, precision)
-    else:
-        write_kept_counts(factors, path, task, precision)
-
-
 def main(words: Sequence[str]) -> int:
-    """Count the kernels of a network and write them; the words: path of the log, job as JSON."""
+    """Write a network's counts, without torch those that are kept; words: path of log, and job."""
     from epochwatt.adapters import job_log
 
     log, job = words
     with job_log(log):
-        count_or_write_kept(**json.loads(job))
+        settings = {"task": "train", "precision": "fp32", **json.loads(job)}
+        if find_spec("torch"):
+            from epochwatt.counting.count_workload import write_workload
+
+            write_workload(**settings)
+        else:
+            from epochwatt.counting.kernel_counts import write_kept_counts
+
+            write_kept_counts(**settings)
     return 0

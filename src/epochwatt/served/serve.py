@@ -18,21 +18,12 @@ import tempfile
 import traceback
 from contextlib import suppress
 from importlib import import_module
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from epochwatt.served.ask import DONE, MODULES, SOCKETS, socket_of
 
 CHUNK = 65536  # bytes
 LONGEST = 103  # bytes of a socket's path that all systems take
-
-
-class _Call(NamedTuple):
-    """A request, with its stdout and stderr."""
-
-    words: list[str]
-    environment: dict[str, str]
-    folder: str
-    files: list[int]
 
 
 def serve(path: str, module: str) -> None:
@@ -46,50 +37,43 @@ def serve(path: str, module: str) -> None:
         while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:
             connection, _ = listening.accept()
             with connection:
-                call = _receive(connection)
+                text, streams, _, _ = socket.recv_fds(connection, CHUNK, 2)
+                while more := connection.recv(CHUNK):
+                    text += more
+                call = json.loads(text)
                 if not is_ready:
-                    _prepare(module, call.words)
+                    with suppress(Exception, SystemExit):  # it comes up again in the child
+                        if prepare := getattr(import_module(module), "prepare", None):
+                            prepare(call["words"])
+                    gc.collect()
+                    gc.freeze()  # else each child would copy all pages to look for garbage in them
                     is_ready = True
                 if os.fork() == 0:
                     signal.signal(signal.SIGINT, former_handler)  # ignored where that was: `nohup`
-                    _answer(connection, module, call)
-                for file in call.files:
-                    os.close(file)
+                    _answer(connection, module, streams, **call)
+                for stream in streams:
+                    os.close(stream)
             _reap(os.WNOHANG)
     _reap(0)
 
 
-def _receive(connection: socket.socket) -> _Call:
-    """Read a request up to its end, with its two file descriptors."""
-    text, files, _, _ = socket.recv_fds(connection, CHUNK, 2)
-    while more := connection.recv(CHUNK):
-        text += more
-    return _Call(**json.loads(text), files=files)
-
-
-def _prepare(module: str, words: list[str]) -> None:
-    """Import the module, call its `prepare` if it has one, and freeze the garbage collector.
-
-    Errors are ignored: they come up again in the child, which reports them.
-    """
-    with suppress(Exception, SystemExit):
-        prepare = getattr(import_module(module), "prepare", None)
-        if prepare is not None:
-            prepare(words)
-    gc.collect()
-    gc.freeze()  # else each child would copy all pages to look for garbage in them
-
-
-def _answer(connection: socket.socket, module: str, call: _Call) -> NoReturn:
-    """Run `main` with streams, folder and environment of the caller; answer; end this process."""
+def _answer(
+    connection: socket.socket,
+    module: str,
+    streams: list[int],
+    words: list[str],
+    environment: dict[str, str],
+    folder: str,
+) -> NoReturn:
+    """Run `main` with streams, environment and folder of the caller; answer; end this process."""
     status = 1
     try:
-        for stream, file in zip((1, 2), call.files, strict=True):
-            os.dup2(file, stream)
-        os.chdir(call.folder)
+        for number, stream in zip((1, 2), streams, strict=True):
+            os.dup2(stream, number)
+        os.chdir(folder)
         os.environ.clear()
-        os.environ.update(call.environment)
-        status = import_module(module).main(call.words)
+        os.environ.update(environment)
+        status = import_module(module).main(words)
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else 1
     except BaseException:  # noqa: BLE001 - nothing above would report it
@@ -113,8 +97,8 @@ def _reap(options: int) -> None:
 def start_servers() -> "list[subprocess.Popen[bytes]]":
     """Start a server for each of `MODULES`; sets `SOCKETS` in the environment, where `ask` looks.
 
-    They end with this process, or in `stop_servers`. Empty: the path of the folder for temporary
-    files is too long for a socket, and each job starts Python anew.
+    They end with this process, or in `stop_servers`. Empty: the path of the temporary folder is too
+    long for a socket, and each job starts Python anew.
     """
     folder = tempfile.mkdtemp(prefix="epochwatt-")
     os.environ[SOCKETS] = folder
@@ -124,13 +108,9 @@ def start_servers() -> "list[subprocess.Popen[bytes]]":
     for name in MODULES:
         os.mkdir(os.path.dirname(socket_of(name)))
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "epochwatt.served.serve"]
-    return [
-        subprocess.Popen(
-            [*command, socket_of(name), module], stdin=subprocess.PIPE, env=environment
-        )
-        for name, module in MODULES.items()
-    ]
+    server = [sys.executable, "-m", "epochwatt.served.serve"]
+    commands = [[*server, socket_of(name), module] for name, module in MODULES.items()]
+    return [subprocess.Popen(c, stdin=subprocess.PIPE, env=environment) for c in commands]
 
 
 def stop_servers(servers: "list[subprocess.Popen[bytes]]") -> None:

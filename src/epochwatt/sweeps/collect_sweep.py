@@ -13,8 +13,7 @@ from epochwatt.board.records.shapes import ANY_KEY, NUMBER, Document
 from epochwatt.columns import CLOCKS
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.board_flags import board_flags
-from epochwatt.epochs.collect import derived_flags, is_valid
-from epochwatt.errors import DamagedError, RecordError
+from epochwatt.epochs.collect import derived_flags, discarding_damaged, is_valid
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
 from epochwatt.sweeps.modes import SweepFacts
 from epochwatt.text import counted
@@ -36,7 +35,11 @@ def collect_sweep(
     sweep = SweepFacts(**facts)
     folder = SweepFolder(measured, sweep.id)
     modes = sweep.mode_settings() or recorded_modes(folder)
-    rows = [mode_row(_whole_record(folder, mode), sweep, flag_effects) for mode in modes]
+    rows = []
+    for mode in modes:
+        with discarding_damaged(folder, mode, "mode"):
+            record = folder.verify(mode)
+        rows.append(mode_row(record, sweep, flag_effects))
     write_mode_tables(table, tables_of(rows))
     if not_valid := [row for row in rows if not row.valid]:
         n_modes = counted(len(not_valid), "modes")
@@ -49,21 +52,6 @@ def recorded_modes(folder: SweepFolder) -> list[dict[str, float]]:
     paths = (Path(folder.path, name, RECORD) for name in folder.measured())
     modes = [files.read_json(str(path), {"mode": {ANY_KEY: NUMBER}})["mode"] for path in paths]
     return sorted(modes, key=lambda mode: [mode.get(part, 0.0) for part in CLOCKS])
-
-
-def _whole_record(folder: SweepFolder, mode: Mapping[str, float]) -> EpochRecord:
-    """Read and verify a mode's record; moves a damaged one to the trash and raises RecordError."""
-    try:
-        return folder.verify(mode)
-    except DamagedError as error:
-        if not folder.has(mode):
-            raise
-        with files.writing("the trash", folder.root):
-            (moved,) = folder.discard(mode)
-        raise RecordError(
-            f"{error.problem}; the mode was moved to {moved}",
-            do="start the workflow again: it measures the mode again",
-        ) from error
 
 
 def mode_row(record: EpochRecord, sweep: SweepFacts, flag_effects: Mapping[str, str]) -> SweepRow:

@@ -16,7 +16,7 @@ from epochwatt.counting.kernel_counts import (
     load_kernel_counts,
     write_kept_counts,
 )
-from epochwatt.errors import EpochwattError
+from epochwatt.errors import ConfigError, EpochwattError
 from epochwatt.study.config import WorkloadRow
 from epochwatt.study.devices import read_rows
 from epochwatt.study.runs import counts_path
@@ -80,7 +80,7 @@ def network_of(
     work, is_kept = _count_or_load(model, task, rows)
     source = f"kernels counted just now; to keep the counts: .venv/bin/snakemake {path}"
     if is_kept:
-        source = "kernel counts that come with epochwatt, as there is no torch"
+        source = "kernel counts that come with epochwatt"
     return Network(work, twin.samples[dataset], source)
 
 
@@ -103,32 +103,34 @@ def _by_totals(totals: Mapping[str, float]) -> Network:
 def _count_or_load(
     model: str, task: str, rows: Mapping[str, WorkloadRow]
 ) -> tuple[KernelCounts, bool]:
-    """Count the kernels of a network now, with torch in some seconds, or load them from `CACHE`.
+    """Return the counts that come with the package, or count the kernels of a network with torch.
 
-    Counts of networks of this package are cached under a digest of what they depend on: this code,
-    the networks, the versions of torch. Without torch they are those that come with the package,
-    which the second value says. Raises ConfigError: it has none of this network and task.
+    The second value says whether they came with it. Those of other networks of this package, some
+    seconds of work, are cached under a digest of what they depend on: this code, the networks, the
+    versions of torch. Raises ConfigError: they do not come with it, and there is no torch.
     """
-    try:
-        cached = None
-        if not rows[model].build:
-            code = Path(epochwatt.__file__).parent
-            sources = sorted([*code.glob("counting/*.py"), *code.glob("board/training/*.py")])
-            parts = [metadata.version(name) for name in ("torch", "torchvision")]
-            parts += [source.read_text("utf-8") for source in sources]
-            digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
-            cached = CACHE / f"{model}-{task}-{digest}.json"
-            if cached.is_file():
-                return load_kernel_counts(str(cached)), False
-        from epochwatt.counting.count_workload import network_factors, write_workload
-    except ModuleNotFoundError:
-        own: dict[str, object] = {"network": {}} if rows[model].build else {}
-        with tempfile.TemporaryDirectory() as folder:
-            path = f"{folder}/{model}.json"
-            write_kept_counts({"model": model, **own}, path, task, "fp32")
-            return load_kernel_counts(path), True
+    own: dict[str, object] = {"network": {}} if rows[model].build else {}
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/{model}.json"
+        try:
+            write_kept_counts({"model": model, **own}, path, task, "fp32")
+            return load_kernel_counts(path), True
+        except ConfigError as error:
+            needs_torch = error
+        try:
+            cached = None
+            if not own:
+                code = Path(epochwatt.__file__).parent
+                sources = sorted([*code.glob("counting/*.py"), *code.glob("board/training/*.py")])
+                parts = [metadata.version(name) for name in ("torch", "torchvision")]
+                parts += [source.read_text("utf-8") for source in sources]
+                digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
+                cached = CACHE / f"{model}-{task}-{digest}.json"
+                if cached.is_file():
+                    return load_kernel_counts(str(cached)), False
+            from epochwatt.counting.count_workload import network_factors, write_workload
+        except ModuleNotFoundError:
+            raise needs_torch from None
         write_workload(network_factors(model, rows), path, task)
         if cached is not None:
             with suppress(OSError):  # of a checkout that may not be written to

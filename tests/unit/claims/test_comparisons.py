@@ -55,9 +55,9 @@ def test_every_part_has_a_row_and_only_those_that_fail_are_told(rows, epochs):
     predicate = f"near({stall.format(0)}, 22) and near({stall.format(1)}, 12.1)"
     both = rows(predicate, hdd(epochs, stall_s=(22.0, 20.0)))
     assert [row.verdict for row in both] == ["holds", "does_not_hold"]
-    assert [row.subject for row in both] == ["0 workers", "1 workers"]
+    assert [row.subject for row in both] == ["0 workers", "1 worker"]
     assert [row.fails for row in both] == [False, True]
-    assert in_words(both) == "1 workers: published 12.1 s, here 20 s; our tolerance: 15 %"
+    assert in_words(both) == "1 worker: published 12.1 s, here 20 s; our tolerance: 15 %"
 
 
 def test_what_lacks_runs_is_not_evaluable_and_its_other_parts_are_judged(rows, epochs):
@@ -74,7 +74,12 @@ def test_what_lacks_runs_is_not_evaluable_and_its_other_parts_are_judged(rows, e
         ("pct({0}, {1}) <= -50 + EPS_PP", "-50", "-47", "published ≤ -50 %, here +0.0 %"),
         ("2 * (1 - EPS_RATIO) <= {0} / {1}", "2", "1.7", "published ≥ 2, here 1"),
         ("share({0}, {1}) < SMALL_PCT", "", "10", "read as < 10 %, here 100.0 %"),
-        ("{0} < FAR_LESS * {1}", "", "5", "published as less, here 10 s against 5 s"),
+        (
+            "{0} < FAR_LESS * {1}",
+            "",
+            "5",
+            "published as less, here 10 s (0 workers) against 5 s (1 worker)",
+        ),
         ("not_printed", "", "", ""),
     ],
 )
@@ -83,7 +88,10 @@ def test_our_tolerances_are_no_part_of_what_is_printed(
 ):
     sides = [f"stall_s(agx,lenet,storage=hdd,w={n})" for n in (0, 1)]
     if predicate == "not_printed":
-        predicate, words = "{0} < {1}", "published as less, here 10 s against 10 s"
+        predicate, words = (
+            "{0} < {1}",
+            "published as less, here 10 s (0 workers) against 10 s (1 worker)",
+        )
         limit = "10"
     (row,) = rows(predicate.format(*sides), hdd(epochs, stall_s=(10.0, 10.0)))
     assert (row.printed, row.limit, row.in_words) == (printed, limit, words)

@@ -13,7 +13,6 @@ from epochwatt.counting.count_workload import (
     count_workload,
     launches,
     network_factors,
-    write_workload,
 )
 from epochwatt.counting.kernel_counts import load_kernel_counts
 from epochwatt.errors import TrainingError
@@ -24,12 +23,9 @@ MULTIPLIES = ("convolution", "depthwise", "gemm")
 
 
 @pytest.fixture(scope="module")
-def counted(tmp_path_factory):
-    """Model -> its counts, written and read back."""
-    folder = tmp_path_factory.mktemp("workloads")
-    for model in MODELS:
-        write_workload({"model": model}, str(folder / f"{model}.json"))
-    return {model: load_kernel_counts(str(folder / f"{model}.json")) for model in MODELS}
+def counted(network_counts):
+    """Model -> its counts."""
+    return {model: load_kernel_counts(network_counts(model)) for model in MODELS}
 
 
 def multiply_adds(work, phase, b=1):

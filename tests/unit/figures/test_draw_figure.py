@@ -89,12 +89,11 @@ def test_nothing_is_red_that_holds_or_is_of_others(changes, drawn, tmp_path):
     assert len(lines) == 1
 
 
-def test_what_no_claim_judges_is_red_where_it_is_far_off_and_something_is_judged(drawn):
+@pytest.mark.parametrize("more", [{}, {"comparisons": ""}])
+def test_what_no_claim_judges_is_red_where_it_is_far_off(more, drawn):
     far = CHANGE.replace("-5.0", "+10.0")
-    job = drawn(later_wh=2.2)
+    job = drawn(later_wh=2.2, **more)
     assert same_color(texts(job)[far].get_color(), job.palette["warning"])
-    job = drawn(later_wh=2.2, comparisons="")
-    assert same_color(texts(job)[far].get_color(), job.palette["published"])
 
 
 def test_print_has_no_notes_and_says_in_its_title_that_it_is_simulated(drawn):

@@ -134,6 +134,8 @@ def forked_workers(watch):
 
 
 def spawned_workers(watch):
+    if watch is Bare:
+        return forked_workers(watch)  # the same losses; a spawned worker imports torch for seconds
     return train(
         watch, loader(num_workers=1, multiprocessing_context="spawn", persistent_workers=True)
     )

@@ -167,7 +167,12 @@ SIMULATED = {
     *("validate_twin", "simulate_ceilings"),
     "tabulate_setup",  # Table 1 shows what they are made of
 }
-MODES = {"choose_power_modes", "fit_epoch_time", "fit_epoch_energy"}  # from clocks a board has
+MODES = {
+    "choose_power_modes",
+    "fit_epoch_time",
+    "fit_epoch_energy",
+    "predict_modes",
+}  # from clocks a board has
 MODES |= {"score_sweep", "judge_transfer", "learn_schedules", "score_schedules"}
 MODES |= {"play_schedules", "replan_schedules"}
 NETWORKS = {"make_dataset", "count_workload", "count_work"}  # write its data; count its networks

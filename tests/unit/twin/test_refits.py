@@ -133,19 +133,17 @@ def test_draws_have_the_spread_and_correlation_of_the_folds_around_the_fit(evide
 # -- what a paper's set-up has of its own ----------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def setups(evidence):
-    """The fit of the committed configuration."""
-    return fit_setups(evidence.published, evidence.rows, evidence.folds, evidence.twin)
-
-
-def test_committed_set_ups_are_refitted_without_each_takeaway(evidence, setups, tmp_path):
-    values, n_facts = setups
-    own = {name for name in evidence.folds if name.startswith("H-")}
-    assert set(values) == {ALL, *own}
-    assert all(n_facts[name] < n_facts[ALL] for name in own)
-    for name, fitted in load_setups(evidence.folder, evidence.twin.parameters).items():
-        assert fitted == pytest.approx(values[name], rel=0.02)
+def test_committed_set_ups_are_refitted_without_each_takeaway(evidence, tmp_path):
+    """Two of them; `make validate` makes them all."""
+    own = [name for name in evidence.folds if name.startswith("H-")]
+    committed = load_setups(evidence.folder, evidence.twin.parameters)
+    assert set(committed) == set(own)
+    folds = {name: evidence.folds[name] for name in ("5.1.1", *own[:2])}
+    values, n_facts = fit_setups(evidence.published, evidence.rows, folds, evidence.twin)
+    assert set(values) == {ALL, *own[:2]}
+    for name in own[:2]:
+        assert n_facts[name] < n_facts[ALL]
+        assert committed[name] == pytest.approx(values[name], rel=0.02)
     p = evidence.twin.parameters.moved(values[ALL])
     write_parameters(tmp_path, p)
     write_setups(tmp_path, values, n_facts)

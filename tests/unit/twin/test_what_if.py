@@ -11,8 +11,8 @@ import pytest
 
 from epochwatt import cli
 from epochwatt.counting.kernel_counts import generic_kernel_counts
-from epochwatt.errors import EpochwattError
-from epochwatt.twin import resources
+from epochwatt.errors import ConfigError, EpochwattError
+from epochwatt.twin import network, resources
 from epochwatt.twin.boards import Clocks, SampleFacts
 from epochwatt.twin.epoch import Setting
 from epochwatt.twin.parameters import load_parameters, write_parameters
@@ -152,11 +152,17 @@ def test_known_network_is_answered_from_its_counts_without_torch_or_pandas(count
 
 
 def test_known_network_without_counts_is_counted_here_and_now(ask, here, monkeypatch):
-    status, out, _ = ask("--device", "agx", "--model", "lenet")
-    assert status == 0
-    assert "kernels counted just now; to keep the counts: .venv/bin/snakemake results/twin/" in out
-    assert not (here / "results").exists()
-    shutil.rmtree(here / ".cache")
+    def keeps_none(*_):
+        raise ConfigError("counting needs torch")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(network, "write_kept_counts", keeps_none)
+        status, out, _ = ask("--device", "agx", "--model", "lenet")
+        assert status == 0
+        said = "kernels counted just now; to keep the counts: .venv/bin/snakemake results/twin/"
+        assert said in out
+        assert not (here / "results").exists()
+        assert len(list((here / ".cache/kernel-counts").iterdir())) == 1
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "epochwatt.counting.count_workload", raising=False)
     status, kept, _ = ask("--device", "agx", "--model", "lenet")
@@ -166,6 +172,22 @@ def test_known_network_without_counts_is_counted_here_and_now(ask, here, monkeyp
     status, _, err = ask("--device", "agx", "--model", "resnet50")
     assert status == 1
     assert "counting resnet50 (train, fp32) needs torch, which this Python has not" in err
+
+
+def test_a_network_of_ones_own_is_counted_also_under_a_name_of_the_papers(ask, here, monkeypatch):
+    (here / "config").unlink()
+    shutil.copytree(ROOT / "config", here / "config")
+    rows = here / "config/workloads.yaml"
+    own = "title: LeNet-5\n  build: own_what_if.flat\n  like: lenet\n"
+    rows.write_text(rows.read_text("utf-8").replace("title: LeNet-5\n", own), "utf-8")
+    (here / "own_what_if.py").write_text(
+        "from torch import nn\ndef flat():\n"
+        "    return nn.Sequential(nn.Flatten(), nn.Linear(784, 10))\n"
+    )
+    monkeypatch.syspath_prepend(here)
+    status, out, _ = ask("--device", "agx", "--model", "lenet")
+    assert status == 0
+    assert "kernels counted just now" in out
 
 
 def test_it_says_how_far_the_question_is_from_what_was_published(ask, counted, golden):

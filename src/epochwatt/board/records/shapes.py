@@ -55,13 +55,16 @@ def problem(value: Any, shape: Any, path: str = "") -> Optional[str]:
     `path`: of the value in its file, such as `kernels[3].size`; empty: the whole file
     """
     if isinstance(shape, tuple):
-        problems = [problem(value, alternative, path) for alternative in shape]
-        if None in problems:
-            return None
+        problems = []
+        for alternative in shape:
+            fault = problem(value, alternative, path)
+            if fault is None:
+                return None
+            problems.append(fault)
         # a fault inside the value says more than that the value is of no such kind
         mismatch = _mismatch(value, shape, path)
         start = mismatch.partition(", needed: ")[0]
-        return next((text for text in problems if text and not text.startswith(start)), mismatch)
+        return next((text for text in problems if not text.startswith(start)), mismatch)
     if isinstance(shape, dict):
         return _problem_in_object(value, shape, path)
     if isinstance(shape, list):

@@ -2,6 +2,7 @@
 
 import logging
 import math
+import os
 from typing import Callable, Dict, List, Optional
 
 from epochwatt.board.device import board_files, remedies
@@ -72,6 +73,19 @@ def sources(
         if source is not None:
             usable.append(source)
     return usable
+
+
+def no_power_remedy(root: str = "/", kind: str = "") -> str:
+    """Say how the power of this machine, of that kind of board, could be read where none is."""
+    if kind:
+        return "check that the driver of the INA3221 is loaded: ls /sys/bus/i2c/drivers/ina3221*"
+    if os.path.exists("/proc/driver/nvidia"):
+        return "the GPU counts its energy: pip install nvidia-ml-py where epochwatt measures"
+    if os.path.exists(os.path.join(root, "sys/class/powercap/intel-rapl:0/energy_uj")):
+        return "the processor counts its energy: sudo chmod a+r /sys/class/powercap/*/energy_uj"
+    return (
+        "this machine has no known sensor: `epochwatt import` takes the log of a meter at the plug"
+    )
 
 
 def _power_source(root: str, kind: str, name: str) -> Source:

@@ -12,14 +12,14 @@ import sys
 import warnings
 import weakref
 from collections import Counter
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Collection, Dict, List, NamedTuple, Optional, Sequence
 
 import torch
 from torch import nn
 
 from epochwatt.board.training.arithmetic import AUTOCAST
 from epochwatt.board.training.optimisers import ADAM, ADAMW, SGD
-from epochwatt.board.training.resident import Event
+from epochwatt.board.training.resident import Constants, Event
 from epochwatt.board.training.transforms import Sample
 from epochwatt.board.training.workloads import Workload
 from epochwatt.errors import ConfigError, TrainingError
@@ -196,13 +196,18 @@ def forecast(subject: Subject, batch_size: int, manner: Manner) -> Allocated:
         ) from error
 
 
-def has_libraries(manner: Manner) -> bool:
-    """Tell whether training imports what the optimisers of torch, torchvision or transformers do.
+def libraries_mib(
+    manner: Manner, constants: Constants, modules: Optional[Collection[str]] = None
+) -> float:
+    """Return what training imports of torch's optimisers, torchvision or transformers, MiB.
 
-    Call it after `forecast`, which imports what the network does.
+    Call it after `forecast`, which imports what the network does. `modules`: None: all of now
     """
+    modules = sys.modules if modules is None else modules
+    if "transformers" in modules:
+        return constants.transformers
     is_own = manner.optimiser == SGD or manner.task == "infer"
-    return not is_own or "torchvision.models" in sys.modules or "transformers" in sys.modules
+    return 0.0 if is_own and "torchvision.models" not in modules else constants.libraries
 
 
 def without_memory(build: Callable[[], nn.Module]) -> nn.Module:

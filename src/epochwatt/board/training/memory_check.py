@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional
 from epochwatt.board.device import host
 from epochwatt.board.device.machine import Machine
 from epochwatt.board.training import resident
-from epochwatt.board.training.allocated import Manner, forecast, has_libraries, subject_of
+from epochwatt.board.training.allocated import Manner, forecast, libraries_mib, subject_of
 from epochwatt.board.training.resident import MIB, Need
 from epochwatt.board.training.workloads import Workload
 from epochwatt.columns import Factors
@@ -48,8 +48,7 @@ def check_memory(factors: Factors, workload: Workload, machine: Machine, on_gpu:
         prefetch = factors["prefetch_factor"] or 0  # None without workers
         needed = resident.need_of(allocated, constants, factors["num_workers"], prefetch)
         # this process is there already, with its data set
-        libraries = int(constants.libraries * MIB) if has_libraries(manner) else 0
-        return needed._replace(process=libraries)
+        return needed._replace(process=int(libraries_mib(manner, constants) * MIB))
 
     def judge() -> Any:
         needed = need(batch_size)

@@ -22,9 +22,6 @@ CONSOLIDATED = 64 * 1024  # FASTBIN_CONSOLIDATION_THRESHOLD: only larger frees g
 
 
 FRAGMENT = 96  # left over of a block: posix_memalign asks for that much more than it gives
-# ASSUME: chosen on one network, checked on others (benchmarks/memory.py). Small objects, such as
-# the nodes of autograd's graph, take that share of the fragments for up to a step
-HELD, HELD_STEPS = 0.45, 1.0
 HEAP_STEPS = 8  # after them the heap hardly grows any more
 
 
@@ -41,13 +38,14 @@ class Heap:
     """A process's memory as glibc's malloc manages it: one heap, and mappings of large blocks.
 
     A block goes back to the heap without its fragment. While a small object lives in that, the same
-    request does not fit into the same place again, and the heap grows.
+    request does not fit into the same place again, and the heap grows. ASSUME: small objects, such
+    as the nodes of autograd's graph, live as long as one of the tensors (benchmarks/memory.py).
 
     `threshold`: MALLOC_MMAP_THRESHOLD_, bytes; None: glibc raises it by itself
-    `held`: allocations for which a fragment is held at most
+    `lifetimes`: allocations during which tensors live; small objects have one of them
     """
 
-    def __init__(self, threshold: Optional[int] = None, held: int = 0) -> None:
+    def __init__(self, threshold: Optional[int] = None, lifetimes: Sequence[int] = (0,)) -> None:
         self.is_fixed = threshold is not None
         self.threshold = threshold or MMAP_THRESHOLD
         self.trim_threshold = MMAP_THRESHOLD
@@ -58,7 +56,7 @@ class Heap:
         self._free: List[Tuple[int, int]] = []  # size, address
         self._at: Dict[int, _Chunk] = {}  # free chunks by address
         self._last: Optional[_Chunk] = None  # before the top
-        self._held, self._random = held, random.Random(0)
+        self._lifetimes, self._random = lifetimes, random.Random(0)
         self._fragments: List[Tuple[float, int, _Chunk]] = []  # a heap, by their end
         self._n = 0  # allocations so far
 
@@ -92,11 +90,8 @@ class Heap:
         self.peak = max(self.peak, self.touched + self.mapped)
         fragment = self._cut(chunk, size)
         self._n += 1
-        if self._random.random() < HELD:
-            ends = self._n + self._held * self._random.random()
-            heappush(self._fragments, (ends, self._n, fragment))
-        else:
-            self._give_back(fragment)
+        ends = self._n + self._random.choice(self._lifetimes)
+        heappush(self._fragments, (ends, self._n, fragment))
         while self._fragments and self._fragments[0][0] < self._n:
             self._give_back(heappop(self._fragments)[2])
 
@@ -162,8 +157,7 @@ def resident_bytes(
 
     `first`, `step`: (storage, bytes) as it is allocated, (storage, -bytes) as it is freed, in order
     """
-    made = {key for key, n_bytes in step if n_bytes > 0}
-    heap = Heap(threshold, held=int(HELD_STEPS * len(made)))
+    heap = Heap(threshold, _lifetimes(step))
     left: Dict[int, List[Tuple[int, int]]] = {}  # by size, what a step leaves for the next
     for number in range(HEAP_STEPS):
         for key, n_bytes in step if number else first:
@@ -180,11 +174,25 @@ def resident_bytes(
     return heap.peak
 
 
+def _lifetimes(step: Sequence[Event]) -> List[int]:
+    """Return for how many allocations each storage of a step lives; all of them if beyond it."""
+    born: Dict[int, int] = {}
+    lifetimes, n = [], 0
+    for key, n_bytes in step:
+        if n_bytes > 0:
+            n += 1
+            born[key] = n
+        elif key in born:
+            lifetimes.append(n - born.pop(key))
+    return lifetimes + [n] * len(born) or [0]
+
+
 class Constants(NamedTuple):
     """Memory that training takes beside its tensors, MiB, and how sure a forecast is."""
 
     process: float  # Python, torch and this package, imported
-    libraries: float  # that torchvision, transformers or the optimisers of torch import
+    libraries: float  # that torchvision or the optimisers of torch import
+    transformers: float  # that it imports, with those
     files: float  # of both, pages of library files, which the kernel can take back
     engine: float  # on a CPU: code that oneDNN makes, threads; on a GPU: context, kernels, cuDNN
     workspace: float  # that cuDNN's and cuBLAS's algorithms may use
@@ -194,7 +202,7 @@ class Constants(NamedTuple):
 
 
 # As measured with torch 2.9 (x86, built with CUDA); the margin is that of benchmarks/memory.py
-CPU = Constants(500, 125, 240, engine=20, workspace=0, kept=0, worker=60, margin=0.1)
+CPU = Constants(500, 125, 225, 240, engine=20, workspace=0, kept=0, worker=60, margin=0.1)
 # ASSUME: no board has checked them. SOURCE: pytorch issue 107667 (above 1,000 MB before CUDA 11.7,
 # some 300 MB since, when kernels are loaded as they are needed), onnxruntime issue 4259 (2 GB on a
 # Nano with JetPack 4.4); torch's matrix products reserve 8 MiB a stream and cuDNN as it likes. An
@@ -204,6 +212,9 @@ GPU = CPU._replace(engine=800, workspace=128, kept=0.1, margin=0.2)
 OLD_GPU = GPU._replace(engine=1400)  # 2 GB with Python and its libraries
 OLD_CUDA = ("nano", "xavier_nx", "agx_xavier")  # ASSUME: JetPack 4 and 5, whose CUDA is older
 SYSTEM_MIB = 1500  # ASSUME: Ubuntu with its desktop; without it 300 to 500
+# SOURCE: NVIDIA, "Fine-tune LLMs on Jetson" (adsahu-nv/jetson-ai-lab@fa89e9524140): system, desktop
+# and what runs in the background take 4 to 6 GB of an AGX Thor
+THOR_SYSTEM_MIB = 6000
 
 
 def constants_of(kind: str) -> Constants:
@@ -237,12 +248,14 @@ def need_of(
     prefetch_factor: int = 2,
     data_bytes: int = 0,
     threshold: Optional[int] = None,
-    has_libraries: bool = True,
+    libraries: Optional[float] = None,
 ) -> Need:
     """Return what a training takes whose tensors take `allocated` (`allocated.Allocated`).
 
-    `threshold`: of malloc (`Heap`); `has_libraries`: whether it imports `Constants.libraries`
+    `threshold`: of malloc (`Heap`); `libraries`: that it imports, MiB; None: the usual
     """
+    if libraries is None:
+        libraries = constants.libraries
     if constants.kept:
         kept = int(constants.kept * allocated.peak)
     else:
@@ -253,7 +266,7 @@ def need_of(
     return Need(
         allocated.peak,
         kept,
-        int((constants.process + constants.libraries * has_libraries) * MIB),
+        int((constants.process + libraries) * MIB),
         int((constants.engine + constants.workspace) * MIB),
         int(num_workers * constants.worker * MIB),
         batches * allocated.minibatch,

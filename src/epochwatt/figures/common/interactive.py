@@ -94,16 +94,20 @@ class Panel:
         self.rows = filled or list(rows)
         self.titles, self.palette = titles, palette
         self.black = palette.get("published", "#000000")
+        self.red = palette.get("warning", self.black)
         self.quantities = ordered(row["quantity"] for row in self.rows if row.get("quantity"))
         self.units = ordered(map(unit_of, self.quantities))
         self.has_marks = any(row.get("published") for row in self.rows)
         self.differing: list[str] = []  # factors that tell rows apart
+        places: list[tuple[str, ...]] = [()] * len(self.rows)  # of each row, by the factors so far
         for factor in DIFFERING:
             if any(factor in row for row in self.rows):
-                before = {tuple(row[n] for n in self.differing) for row in self.rows}
-                after = {tuple(row[n] for n in (*self.differing, factor)) for row in self.rows}
-                if len(after) > len(before):
+                after = [
+                    (*place, row[factor]) for place, row in zip(places, self.rows, strict=True)
+                ]
+                if len(set(after)) > len(set(places)):
                     self.differing.append(factor)
+                    places = after
 
     def spec(self) -> Spec:
         """Return the spec without its head; the columns decide which of the four kinds it is."""
@@ -174,6 +178,7 @@ class Panel:
             described = marked[0] if marked else next(iter(rows.values()))
             left_out = ("quantity", "value", "missing", "published_id", "published_qualifier")
             point = {key: cell for key, cell in described.items() if key not in left_out}
+            point["is_off"] = str(any(row.get("is_off") == "True" for row in marked))
             for axis, row in rows.items():
                 printed = row.get("published", "")
                 point |= {axis: row["value"], f"published_{axis}": printed}
@@ -214,10 +219,19 @@ class Panel:
             line = {"type": "line", "strokeWidth": 1.2}
             yield layer(line, x=x, y=y, color=colour, tooltip=tooltip)
             if self.has_marks:  # one line for the many rows that repeat a published number
-                distinct = ["panel", "published", "published_id", "epoch_set", "seen_by_fit"]
-                rule = {"type": "rule", "strokeDash": [5, 3], "color": self.black}
+                distinct = [
+                    "panel",
+                    "published",
+                    "published_id",
+                    "epoch_set",
+                    "seen_by_fit",
+                    "is_off",
+                ]
+                rule = {"type": "rule", "strokeDash": [5, 3]}
+                if_off = {"test": "datum.is_off === 'True'", "value": self.red}
+                ink = {"condition": if_off, "value": self.black}
                 hover, is_marked = vega.tooltip(distinct[1:]), "isValid(datum.published)"
-                marks = layer(rule, is_marked, y=number("published"), tooltip=hover)
+                marks = layer(rule, is_marked, y=number("published"), color=ink, tooltip=hover)
                 marks["transform"].append({"aggregate": [], "groupby": distinct})
                 yield marks
 
@@ -330,13 +344,16 @@ class Panel:
 
     def _mark_layer(self, position: Spec, condition: str, tooltip: list[Spec]) -> Spec:
         """Return a layer of published marks, of the rows that meet a condition over `datum`."""
-        if_seen = {"test": "datum.seen_by_fit === 'True'", "value": self.black}
+        is_off, is_seen = "datum.is_off === 'True'", "datum.seen_by_fit === 'True'"
+        if_off = {"test": is_off, "value": self.red}
+        if_seen_off = {"test": f"{is_seen} && {is_off}", "value": self.red}
+        if_seen = {"test": is_seen, "value": self.black}
         return layer(
             {"type": "point", "size": 55, "strokeWidth": 1.6, "opacity": 1},
             condition,
             **position,
-            stroke={"value": self.black},
-            fill={"condition": if_seen, "value": "white"},
+            stroke={"condition": if_off, "value": self.black},
+            fill={"condition": [if_seen_off, if_seen], "value": "white"},
             shape={"field": "shape", "type": "nominal", "scale": None},
             tooltip=tooltip,
         )

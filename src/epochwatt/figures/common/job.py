@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,7 +41,7 @@ from epochwatt.text import label
 
 DEVICES = ("agx", "nx", "nano")  # in the order of the paper's figures
 MOST_ENTRIES = 6  # of a legend
-FAILS = "red: ours is over {:g} % off (percentages: {:g} points)"
+FAILS = "red: ours is over {NEAR:g} % off (percentages: {NEAR_PP:g} points)"
 PUT_IN = "How boards and epochs differ is put in: neither a match nor a gap is evidence"
 CHANGE = "published change, then ours"
 
@@ -148,9 +148,10 @@ class Job:
 
     def relate(self, relation: Relation, here: tuple[float, ...]) -> Related:
         """Pair a published relation with what it is here."""
-        related = Related(relation, here, relation.id in self.seen, self.colour("published"))
-        percent = "%" if relation.unit == "pct" else ""
-        return replace(related, ink=self.ink(related.mark, here, percent))
+        r = relation
+        printed = Mark(r.value, r.value_hi, r.id, r.qualifier, r.id in self.seen)
+        printed = self.judged(printed, here, is_percentage=r.unit == "pct")
+        return Related(relation, here, printed, self.ink(printed))
 
     def plotted(
         self,
@@ -170,7 +171,10 @@ class Job:
         number = number or run.number(quantity, epoch_set)
         row = csv_row(run, quantity, number, epoch_set, **more)
         printed = paper.mark(self.marks, run.factors, quantity, epoch_set)
-        return Plotted(row, printed, self.ink(printed, [number.value], unit(quantity)))
+        if printed:
+            is_percentage = unit(quantity) == "%"
+            printed = self.judged(printed, [number.value], is_percentage=is_percentage)
+        return Plotted(row, printed, self.ink(printed))
 
     def title(self, name: str) -> str:
         """Return the name for people of a model or a device."""
@@ -186,32 +190,25 @@ class Job:
         """Return the colour of a thing; ConfigError where the palette lacks it."""
         return self.colours(key)[key]
 
-    def ink(self, mark: Mark | None, ours: Iterable[float | None] = (), measure: str = "") -> str:
-        """Return the colour of what is published: red where a claim fails by it or ours is far off.
+    def judged(
+        self, mark: Mark, ours: Iterable[float | None], *, is_percentage: bool = False
+    ) -> Mark:
+        """Return what is published with whether ours is off it."""
+        failing = self._failing_ids
+        return mark.judged(ours, self.tolerances, failing, is_percentage=is_percentage)
 
-        Far is beyond the tolerance of claims; a percentage (`measure` is %) has its own, in points.
-        What is not judged is black.
-        """
-        if mark is None or not self.comparisons:
-            return self.colour("published")
-        is_red = bool(self._failing_ids & set(mark.id.split()))
-        near_pct, near_points = self.tolerances
-        for value in ours:
-            if value is not None:
-                nearest = mark.nearest(value)
-                allowed = near_points if measure == "%" else near_pct / 100.0 * abs(nearest)
-                is_red |= abs(value - nearest) > allowed
-        return self.colour("warning" if is_red else "published")
+    def ink(self, mark: Mark | None) -> str:
+        """Return the colour of what is published: red where ours is off it."""
+        return self.colour("warning" if mark and mark.is_off else "published")
 
     def worst(self, inks: Iterable[str]) -> str:
         """Return the colour of several published numbers as one: red where one of them is."""
         return self.colour("warning" if self.palette.get("warning", "") in inks else "published")
 
     @cached_property
-    def tolerances(self) -> tuple[float, float]:
-        """How far a published number may be off, %, and a published percentage, points."""
-        numbers = load_terms(Path(self.published).parents[1]).numbers
-        return numbers["NEAR"], numbers["NEAR_PP"]
+    def tolerances(self) -> dict[str, float]:
+        """The tolerances of config/claims.yaml by name."""
+        return load_terms(Path(self.published).parents[1]).numbers
 
     @cached_property
     def _failing_ids(self) -> frozenset[str]:
@@ -287,7 +284,7 @@ class Job:
             line = Line2D([], [], color=black, linewidth=0.9, linestyle=dash, label=change)
             lines = [*lines, line]
         if is_red or self.palette.get("warning") in inks:
-            words = red.format(*self.tolerances)
+            words = red.format(**self.tolerances)
             lines = [*lines, Patch(facecolor=self.colour("warning"), label=words)]
         marks = paper.handles(marked, black)
         if len(drawn) + len(marks) + len(lines) > MOST_ENTRIES:

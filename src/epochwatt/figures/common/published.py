@@ -5,24 +5,20 @@ ours is farther off than claims tolerate; filled and solid where the simulation 
 open and dashed where not; an arrow is a bound.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
-from matplotlib.patheffects import withStroke
-from matplotlib.transforms import ScaledTranslation
 
 from epochwatt import columns
+from epochwatt.claims.tolerances import margin
 from epochwatt.columns import TWIN
 from epochwatt.figures.common.runs import Cells, RunData
-from epochwatt.figures.common.style import Look, label_of
 from epochwatt.published.numbers import (
     KEYS,
     SPREADS,
@@ -34,6 +30,13 @@ from epochwatt.published.numbers import (
     single,
     trains_as_published,
 )
+
+if TYPE_CHECKING:  # tables need no matplotlib, which takes long to import
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.patheffects import withStroke
+
+    from epochwatt.figures.common.style import Look
 
 METRICS = {  # our column -> name in the tables
     "power_mean_w": "power_w",
@@ -81,6 +84,28 @@ class Mark(NamedTuple):
     id: str  # of its row in config/published/measurements.csv, of a range of both rows
     qualifier: str  # exact, approx, range, or a bound: less_than, at_most, at_least
     seen_by_fit: bool  # whether the simulated boards were fitted to it
+    is_off: bool | None = None  # whether ours is off it; None: it is not judged
+
+    def judged(
+        self,
+        ours: Iterable[float | None],
+        tolerances: Mapping[str, float],
+        failing: frozenset[str] = frozenset(),
+        *,
+        is_percentage: bool = False,
+    ) -> Mark:
+        """Say whether ours is off: beyond the claims' tolerance, or a claim fails by its id.
+
+        `tolerances`: of config/claims.yaml, by name; `failing`: ids by which claims fail.
+        """
+        known = [(value, self.nearest(value)) for value in ours if value is not None]
+        fails = not failing.isdisjoint(self.id.split())
+        is_far = [
+            margin(value, nearest, tolerances, is_percentage=is_percentage) < 0
+            if nearest or is_percentage else value != 0
+            for value, nearest in known
+        ]  # fmt: skip
+        return self._replace(is_off=fails or any(is_far)) if known or fails else self
 
     def nearest(self, value: float) -> float:
         """Return the published value nearest to ours: ours where a bound or a range is kept."""
@@ -101,6 +126,11 @@ class Mark(NamedTuple):
         return 100.0 * (value - nearest) / nearest if nearest else None
 
 
+# columns of a table of published numbers, in the order of a mark
+CELLS = (
+    *("published", "published_hi", "published_id", "published_qualifier", "seen_by_fit"),
+    "is_off",
+)
 Marks = Mapping[tuple[Any, ...], Mark]  # key of a run and epoch set, metric -> mark
 
 
@@ -159,8 +189,7 @@ def idle_mark(marks: Marks, device: str, power_mode: str, state: str, scope: str
 
 def cells(published_mark: Mark | None) -> dict[str, Any]:
     """Return the columns of the CSV that describe a mark."""
-    names = ("published", "published_hi", "published_id", "published_qualifier", "seen_by_fit")
-    return dict(zip(names, published_mark or (None,) * len(names), strict=True))
+    return dict(zip(CELLS, published_mark or (None,) * len(CELLS), strict=True))
 
 
 @dataclass(frozen=True)
@@ -221,6 +250,8 @@ def draw_mark(
     (`side` 1), its left (-1) or its middle (0). A point has no width, and a marker beside it. A
     bound is an arrow, a range two.
     """
+    from matplotlib.transforms import ScaledTranslation
+
     figure = axes.get_figure(root=True)
     assert figure is not None
     gap_in = side * (AT_BAR_PT if width else AT_POINT_PT) / 72.0
@@ -241,6 +272,8 @@ def draw_mark(
 
 def halo(width_pt: float) -> withStroke:
     """Return the white rim of what stands on dark bars or on lines."""
+    from matplotlib.patheffects import withStroke
+
     return withStroke(linewidth=width_pt, foreground="white")
 
 
@@ -262,6 +295,11 @@ def handles(rows: Iterable[Plotted], colour: str, *, together: bool = False) -> 
 
     With `together` they are one text entry with a glyph for each kind.
     """
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    from epochwatt.figures.common.style import label_of
+
     seen_by_kind: dict[tuple[str, str], list[bool]] = {}
     for row in rows:
         name = row.kind or row.row["quantity"]
@@ -292,8 +330,8 @@ class Related:
 
     relation: Relation
     here: tuple[float, ...]  # one number, or the lowest and the highest of several runs
-    seen_by_fit: bool
-    ink: str  # colour of what is published
+    mark: Mark  # what is published
+    ink: str  # its colour
     about: Cells | None = None  # columns of the CSV that tell whose it is, where it is of several
 
     @property
@@ -302,10 +340,9 @@ class Related:
         return self.relation.id
 
     @property
-    def mark(self) -> Mark:
-        """What is published."""
-        r = self.relation
-        return Mark(r.value, r.value_hi, r.id, r.qualifier, self.seen_by_fit)
+    def seen_by_fit(self) -> bool:
+        """Whether the simulated boards were fitted to it."""
+        return self.mark.seen_by_fit
 
     @property
     def linestyle(self) -> Any:

@@ -286,7 +286,7 @@ def implied_by(run: RunData, job: Job, scale: Cells) -> tuple[Cells, str]:
     words += f", {SEEN[source.seen_by_fit]}" if job.backend == TWIN else ""
     more = {**scale, "implied_by": words, "off_pct": off_pct}
     row = csv_row(run, IMPLIED, Number(implied_ms, 0), "all", **more)
-    return row, job.ink(source, [ours_s])
+    return row, job.ink(job.judged(source, [ours_s]))
 
 
 def limit(axes: Axes, bins: Sequence[Bin], marks: Sequence[float], unit: str) -> str:

@@ -22,6 +22,7 @@ from epochwatt.figures.common.bars import (
 from epochwatt.figures.common.job import CHANGE, Job
 from epochwatt.figures.common.published import Plotted, draw_mark, numbers_of
 from epochwatt.figures.common.runs import Number, RunData
+from epochwatt.figures.sigmetrics2023.fig02 import conditions
 from epochwatt.published.numbers import Config
 
 PANELS = {"fig04a": "stall", "fig04b": "compute", "fig04c": "e2e"}
@@ -37,7 +38,7 @@ def draw(job: Job) -> None:
     sizes = sorted({run.factors["batch_size"] for run in job.runs})
     shown = of_epochs(job.runs, "1+")
     for panel, part in PANELS.items():
-        with job.panel(panel, shown) as (figure, axes):
+        with job.panel(panel, shown, addition=conditions(shown)) as (figure, axes):
             metrics = (f"{part}_ms_per_minibatch", *([SHARE] if part == "e2e" else []))
             changes = job.related(*metrics, number_of=numbers_of(shown))
             axes.remove()

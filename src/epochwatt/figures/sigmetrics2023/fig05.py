@@ -134,7 +134,8 @@ def draw_counts(runs: Sequence[RunData], axes: Axes, job: Job) -> list[Row]:
         row = csv_row(run, "n_epochs_in_15h", number, "all", epoch=None)
         # printed once for all boards of the type, kept under its first instance
         of_each = mark(job.marks, {**run.factors, "instance": "d1"}, "n_epochs_in_15h", "all")
-        plotted = Plotted(row, of_each, job.ink(of_each, [number.value]))
+        of_each = of_each and job.judged(of_each, [number.value])
+        plotted = Plotted(row, of_each, job.ink(of_each))
         if plotted.value is not None:
             axes.plot(at, plotted.value, color=job.colour(run.factors["model"]), **DOT)
             text, grey = f"{plotted.value:.0f}", job.colour("missing")
@@ -171,8 +172,10 @@ def spread_of(runs: Sequence[RunData], job: Job, metric: str) -> Related | None:
         key = (relation.metric, relation.formula, config.get("device"), config.get("model"))
         if key == wanted:
             spread = job.relate(relation, here)
-            is_put_in = job.backend == TWIN
-            return replace(spread, ink=job.colour("published")) if is_put_in else spread
+            if job.backend == TWIN:  # it is put in, so that nothing is judged by it
+                printed = spread.mark._replace(is_off=None)
+                spread = replace(spread, mark=printed, ink=job.ink(printed))
+            return spread
     return None
 
 

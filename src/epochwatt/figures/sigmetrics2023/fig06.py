@@ -123,7 +123,8 @@ def draw_time_and_energy(job: Job, later: Sequence[RunData], models: Sequence[st
                     is_size = "|" in bound.relation.formula
                     here = abs(changed_pct) if is_size else changed_pct
                     about = {"model": model}
-                    changes.append(replace(bound, here=(here,), ink=ink, about=about))
+                    judged = bound.mark._replace(is_off=red)
+                    changes.append(replace(bound, here=(here,), mark=judged, ink=ink, about=about))
                     printed = bound.relation.as_printed.partition(" ")[0]
                     within = f"within {printed or format(bound.relation.value, 'g')} %"
                     words = [f"{within}, here {changed_pct:+.1f} %"]
@@ -192,7 +193,8 @@ def draw_gpu_clock(axes: Axes, runs: Sequence[RunData], job: Job) -> list[Plotte
                 axes.axvline(bound_s / 60, color=job.colour("epoch_bound"), **BOUND_LINE)
         printed = mark(job.marks, run.factors, "gpu_freq_mhz")
         mean_mhz = float(clock.values.mean()) if clock.values.size else None
-        ink = job.ink(printed, [mean_mhz])
+        printed = printed and job.judged(printed, [mean_mhz])
+        ink = job.ink(printed)
         for t, mhz, k in zip(clock.t_s, clock.values, clock.epoch, strict=True):
             row = csv_row(run, "gpu_mhz", Number(mhz, 1), "all", epoch=k, t_s=t)
             rows.append(Plotted(row, printed, ink))

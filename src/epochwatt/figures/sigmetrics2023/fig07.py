@@ -100,7 +100,8 @@ def _row(power_w: str, place: Place, state: str, scope: str, job: Job) -> Plotte
         "missing": "" if power_w else UNSUPPORTED.get((device, state), not_there),
     }
     printed = idle_mark(job.marks, device, power_mode, state, scope)
-    return Plotted(row, printed, job.ink(printed, [value]))
+    printed = printed and job.judged(printed, [value])
+    return Plotted(row, printed, job.ink(printed))
 
 
 def brackets_of(by_state: Mapping[str, Sequence[Plotted]], job: Job) -> list[Bracket]:

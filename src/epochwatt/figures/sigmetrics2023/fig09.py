@@ -39,7 +39,6 @@ from epochwatt.figures.common.published import (
     DASHES,
     GLYPHS,
     ON_BOARD,
-    WORDS,
     Plotted,
     Related,
     idle_mark,
@@ -67,6 +66,7 @@ BOUND_AT = 0.16  # of the arrow at a bound, beside our dot
 PLACE = ("device", "instance", "power_mode")
 SHARE = "baseload_wh/energy_wh"
 BAND_ALPHA = 0.15  # of a published range
+OR_BEYOND = {"^": "or higher", "v": "or lower"}  # marker of a bound of a change -> words
 NO_BASELOAD = "no idle power of this mode"
 ENERGY = ("energy_paper_wh", "baseload_wh", "baseload_pct")  # rows of a bar in panel b
 
@@ -172,7 +172,7 @@ def change_words(rows: Sequence[Plotted | Related]) -> str:
     relations = [row.relation for row in rows if isinstance(row, Related)]
     words = ["grey between two: range"] if any(r.value_hi is not None for r in relations) else []
     markers = {BOUNDS[r.qualifier] for r in relations if r.qualifier in BOUNDS}
-    words += [f"{GLYPHS[marker]}: {WORDS[marker]}" for marker in sorted(markers)]
+    words += [f"{GLYPHS[marker]}: {OR_BEYOND[marker]}" for marker in sorted(markers)]
     return f"published change{' (' + ', '.join(words) + ')' if words else ''}; ●: ours"
 
 

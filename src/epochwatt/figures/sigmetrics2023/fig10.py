@@ -198,7 +198,7 @@ def draw_errors(axes: Axes, modes: Sequence[Mode], job: Job, panel: Panel) -> No
         highest_pct = max((m.error.value for m in modes if m.error.value is not None), default=None)
         for fact in published_errors(job, panel, model)[:1]:
             printed = Mark(fact.value, None, fact.id, "at_most", fact.id in job.seen)
-            ink = job.ink(printed, [highest_pct], "%")
+            ink = job.ink(job.judged(printed, [highest_pct], is_percentage=True))
             axes.axhline(fact.value, color=ink, **ERROR_LINE)
     axes.grid(visible=False, axis="x")
     axes.tick_params("x", length=0)

@@ -125,7 +125,7 @@ def draw_scores(
     note = f"{origin([backend])} {', '.join(boards) or 'no run'}"
     if rows.by_construction.eq(TRUE).any():
         note += "; hollow: almost right by construction"
-    note += "; orange: the paper's; no dot: the method does not predict it"
+    note += "; errors are against these runs; orange: the paper's; no dot: not predicted"
     with style.panel(STYLE, settings, note) as (figure, axes):
         axes.remove()
         facets = figure.subplots(max(len(groups), 1), len(TARGETS), sharey=True, squeeze=False)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from epochwatt import columns
+from epochwatt.claims.tolerances import load_terms
 from epochwatt.figures.common.published import (
     COLUMNS,
     Mark,
@@ -58,16 +59,15 @@ def write(
     about = {run.id: experiment_of(run.factors) for run in runs}
     shown_runs = [run for name in EXPERIMENTS for run in runs if about[run.id] == name]
     marks = published_marks(published, twin, PAPER, backend)
+    tolerances = load_terms(Path(published).parents[1]).numbers
     numbers, by_run = list[Row](), []
     for run in shown_runs:
-        rows = [
-            {
-                "about": about[run.id],
-                **csv_row(run, quantity, run.number(quantity)),
-                **cells(mark(marks, run.factors, quantity)),
-            }
-            for quantity in HEADS
-        ]
+        rows = []
+        for quantity in HEADS:
+            number, printed = run.number(quantity), mark(marks, run.factors, quantity)
+            printed = printed and printed.judged([number.value], tolerances)
+            row = csv_row(run, quantity, number)
+            rows.append({"about": about[run.id], **row, **cells(printed)})
         numbers += rows
         f, workers = run.factors, counted(run.factors["num_workers"], "workers")
         words = f"{f['device']} {f['model']} {f['storage']}, {workers}, mode {f['power_mode']}"
@@ -79,7 +79,7 @@ def write(
         pair
         for fact in load_published(Path(published)).relations.values()
         if fact.paper == PAPER and fact.formula in BOTH_SIDES
-        for pair in compared(fact, by_key, fact.id in seen)
+        for pair in compared(fact, by_key, tolerances, is_seen=fact.id in seen)
     ]
     pairs.sort(key=lambda pair: EXPERIMENTS.index(pair["about"]))
     named = ("about", "model", "a", "b", "quantity")
@@ -92,7 +92,13 @@ def write(
     save_tables(stem, title, notes, numbers + pairs, [by_run, texts])
 
 
-def compared(fact: Relation, runs: Mapping[tuple[Any, ...], RunData], is_seen: bool) -> list[Row]:
+def compared(
+    fact: Relation,
+    runs: Mapping[tuple[Any, ...], RunData],
+    tolerances: Mapping[str, float],
+    *,
+    is_seen: bool,
+) -> list[Row]:
     """Return the rows of a relation, one for each pair of runs that it speaks of.
 
     None where it has no side in this table, or no side here that was run or tried.
@@ -105,9 +111,11 @@ def compared(fact: Relation, runs: Mapping[tuple[Any, ...], RunData], is_seen: b
         if mine is None or run is None:
             continue
         a, b = (_run(side, runs) for side in pair)
-        ratio = csv_row(run, f"{quantity}, {fact.formula}", _related(fact, quantity, a, b))
+        number = _related(fact, quantity, a, b)
+        ratio = csv_row(run, f"{quantity}, {fact.formula}", number)
         which = {"about": experiment_of(mine), "a": _differing(*pair), "b": _differing(*pair[::-1])}
         printed = Mark(fact.value, fact.value_hi, fact.id, fact.qualifier, is_seen)
+        printed = printed.judged([number.value], tolerances, is_percentage=fact.unit == "pct")
         rows.append({**which, **ratio, **cells(printed)})
     return rows
 

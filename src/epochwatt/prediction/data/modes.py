@@ -15,6 +15,10 @@ Numbers = NDArray[np.float64]
 N_PARTS = 6  # numbers of a `Mode`
 NO_LIMIT = 0.0  # W, of a mode that limits no power
 _DEFAULTS = (1.0, NO_LIMIT)  # the last parts, where a row of numbers ends before them
+# what a part may be at least and at most: above zero, and no limit below zero; not infinite
+_LEAST = np.array([np.nextafter(0.0, 1.0)] * (N_PARTS - 1) + [NO_LIMIT])
+_MOST = np.full(N_PARTS, np.finfo(float).max)
+_MOST[-2] = 1.0  # the whole GPU
 
 
 class PredictionError(EpochwattError):
@@ -135,12 +139,10 @@ def as_rows(modes: ArrayLike | Sequence[Mode]) -> Numbers:
             f"power modes of shape {rows.shape}",
             allowed=f"for each mode {', '.join(Mode._fields)}; the last two may be left out",
         )
-    parts = Columns(*rows.T)
-    is_valid = np.isfinite(rows).all(1) & (rows[:, :-1] > 0).all(1)
-    is_valid &= (parts.gpu_share <= 1) & (parts.power_limit_w >= 0)
+    is_valid = (rows >= _LEAST) & (rows <= _MOST)
     if not is_valid.all():
         raise PredictionError(
-            f"a power mode of {Mode(*rows[~is_valid][0])}",
+            f"a power mode of {Mode(*rows[~is_valid.all(1)][0])}",
             allowed="numbers above zero, no more than the whole GPU, no limit below zero",
         )
     return rows

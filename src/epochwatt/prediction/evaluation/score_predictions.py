@@ -1,10 +1,4 @@
-"""Job score_predictions: predict with the stored models, count as the paper does, score methods.
-
-predictions.csv has predicted and observed values of each mode of each workload. `in_training_set`
-says whether epochs of this workload in this mode went into the prediction. Bounds are those of
-90 %, where the method has intervals. Observed values, and a row's MAPE, are means over valid epochs
-1 to 5, those that the papers' runs have (`published.MEANT_EPOCHS`). statistics.csv is of
-`paper_statistics`.
+"""Job score_predictions: score methods side by side at the same profiling cost.
 
 In scores.csv every method learns from every subset of four modes (of at most 210, drawn where there
 are more) and predicts the others, so that no row rests on one lucky draw; and from the subsets that
@@ -22,22 +16,13 @@ import pandas as pd
 
 from epochwatt.errors import EpochwattError
 from epochwatt.prediction.data.modes import Numbers, as_rows
-from epochwatt.prediction.data.workloads import (
-    BoardGroup,
-    ProfiledWorkload,
-    board_groups,
-    read_workloads,
-)
-from epochwatt.prediction.evaluation.paper_procedure import by_named_mode
-from epochwatt.prediction.evaluation.paper_statistics import rows_of_group
+from epochwatt.prediction.data.workloads import BoardGroup, ProfiledWorkload
+from epochwatt.prediction.evaluation.predict_modes import groups_with_choices, write_by_group
 from epochwatt.prediction.harness import board_minutes, cross_validate, random_subsets, score, split
-from epochwatt.prediction.models.model_store import ENERGY_FILE, TIME_FILE, read_models
-from epochwatt.prediction.models.times_power import Priors, with_energy
+from epochwatt.prediction.models.times_power import Priors
 from epochwatt.prediction.models.twin_prior import memoised, priors
 from epochwatt.prediction.names import (
-    ALL,
     DESIGNED,
-    ENERGY,
     EVERY,
     PUBLISHED,
     REFERENCE,
@@ -45,7 +30,7 @@ from epochwatt.prediction.names import (
     TARGETS,
     TIME,
 )
-from epochwatt.prediction.predictor import Json, Method
+from epochwatt.prediction.predictor import Method
 from epochwatt.prediction.registry import load_methods
 from epochwatt.prediction.selection.choose_power_modes import (
     LEAST_MODES,
@@ -54,21 +39,14 @@ from epochwatt.prediction.selection.choose_power_modes import (
     PLACE,
     Chosen,
 )
-from epochwatt.published.numbers import MEANT_EPOCHS, load_published
 from epochwatt.study.runs import TWIN
-from epochwatt.study.yaml_files import read_yaml
-from epochwatt.tables import write_frame
 from epochwatt.twin.refits import load_prior_parameters
 from epochwatt.twin.twin import load_twin
 
 N_SUBSETS = 210  # all subsets of four of ten modes
 CHOSEN = {SEARCHED: "the search's choice", PUBLISHED: "e f i j", DESIGNED: "designed"}
 TWIN_CONFIG = "config/twin"
-CLAIMS, SLACK = "config/claims.yaml", "EPS_PP"  # of the take-aways: one tolerance
-_ABOUT = ("backend", "setup", "device", "instance", "model", "storage", "num_workers", "batch_size")
 
-# runs of a workload -> (method, training set) -> target -> JSON data of a predictor
-Stored = dict[tuple[str, ...], dict[tuple[str, str], Json]]
 Simulate = Callable[[ProfiledWorkload], Priors]  # EpochwattError where nothing is simulated
 
 
@@ -76,23 +54,17 @@ def score_predictions(
     epochs: Iterable[str],
     modes: Mapping[str, Sequence[float]],
     choices: str,
-    published: str,
     counts: Iterable[str],
     folder: str,
     root: Path = Path(),
 ) -> None:
-    """Write predictions.csv, statistics.csv and scores.csv to the folder with the fits.
+    """Write scores.csv to the folder with the fits.
 
     `epochs` and `choices` are paths of each run's `epochs.csv` and of power_modes.json, `modes` has
-    the numbers of each run's power mode, `published` is the folder of published numbers. `counts`
-    are paths of the counts of the networks, each named like its network; without any there are no
-    priors.
+    the numbers of each run's power mode. `counts` are paths of the counts of the networks, each
+    named like its network; without any there are no priors.
     """
-    groups = board_groups(read_workloads(epochs, modes))
-    stored, methods = load_stored(folder), load_methods(root)
-    printed = load_published(Path(published)).measurements
-    slack_pp = float(read_yaml(root / CLAIMS)["tolerances"][SLACK]["value"])
-    papers = [method.name for method in methods.values() if method.is_paper]
+    methods = load_methods(root).values()
     simulate: Simulate | None = None
     if counts := list(counts):
         twin = load_twin(root / TWIN_CONFIG, counts)
@@ -101,70 +73,11 @@ def score_predictions(
         def simulate(workload: ProfiledWorkload) -> Priors:
             return priors(workload.factors, twin, p)
 
-    tables: dict[str, list[pd.DataFrame]] = {"predictions": [], "statistics": [], "scores": []}
-    for number, (group, choice) in enumerate(
-        zip(groups, read_models(Path(choices))["board_groups"], strict=True)
-    ):
-        chosen = Chosen(**choice)
-        predicted = pd.concat(
-            predict_workload(workload, stored, methods) for workload in group.workloads.values()
-        )
-        frames = {
-            "predictions": predicted,
-            "statistics": rows_of_group(chosen, predicted, printed, slack_pp, papers),
-            "scores": scores(group, chosen, methods.values(), simulate),
-        }
-        for name, frame in frames.items():
-            frame.insert(0, "board_group", number)
-            tables[name].append(frame)
-    for name, parts in tables.items():
-        whole = pd.concat([part for part in parts if len(part)] or [pd.DataFrame()])
-        write_frame(f"{folder}/{name}.csv", name, whole)
-
-
-def load_stored(folder: str) -> Stored:
-    """Read the fits of each workload from epoch_time.json and epoch_energy.json of a folder.
-
-    Raises as `model_store.read_models`.
-    """
-    stored: Stored = {}
-    for name in (TIME_FILE, ENERGY_FILE):
-        for row in read_models(Path(folder) / name)["workloads"]:
-            fits = stored.setdefault(tuple(row["runs"]), {})
-            for fit in row["fits"]:
-                key = (fit["method"], fit["learned_from"])
-                fits.setdefault(key, {})[fit["target"]] = fit["model"]
-    return stored
-
-
-def predict_workload(
-    workload: ProfiledWorkload, stored: Stored, methods: Mapping[str, Method]
-) -> pd.DataFrame:
-    """Return a workload's rows of predictions.csv, by target, method, training set and mode.
-
-    Fits to all modes are left out: they have seen what they would predict.
-    """
-    observed = workload.observed.after_first(MEANT_EPOCHS)
-    runs = dict(zip(workload.modes, workload.runs, strict=True))
-    about = {name: workload.factors[name] for name in _ABOUT}
-    fits = {
-        key: with_energy({t: methods[key[0]].load(data) for t, data in models.items()})
-        for key, models in stored[workload.runs].items()
-        if key[1] != ALL and key[0] in methods
-    }
-    rows = []
-    for target in (TIME,) if workload.no_energy else (TIME, ENERGY):
-        for (method, learned_from), predictors in fits.items():
-            if target not in predictors:
-                continue
-            trained_on = set(map(tuple, predictors[target].trained_on.tolist()))
-            for name, predicted in by_named_mode(predictors[target], workload.modes, observed):
-                columns = predicted._asdict()
-                mode = columns.pop("mode")
-                row = {**about, "run": runs[name], "power_mode": name, **mode._asdict()}
-                row |= {"target": target, "method": method, "learned_from": learned_from}
-                rows.append({**row, "in_training_set": tuple(mode) in trained_on, **columns})
-    return pd.DataFrame(rows, dtype=object)
+    frames = [
+        scores(group, chosen, methods, simulate)
+        for group, chosen in groups_with_choices(epochs, modes, choices)
+    ]
+    write_by_group(f"{folder}/scores.csv", "scores", frames)
 
 
 def scores(

@@ -60,8 +60,11 @@ def plain(modes: ArrayLike) -> Numbers:
 
 def design(terms: Sequence[str], modes: ArrayLike, processes: int) -> Numbers:
     """Return the value of each term in each mode, shape (n, len(terms))."""
-    parts = Columns(*as_rows(modes).T)
-    return np.stack([_TERMS[term](parts, processes) for term in terms], axis=1)
+    rows = as_rows(modes)
+    parts, values = Columns(*rows.T), np.empty((len(rows), len(terms)))
+    for number, term in enumerate(terms):
+        values[:, number] = _TERMS[term](parts, processes)
+    return values
 
 
 def log_terms(trained_on: Numbers) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ scikit-learn takes some milliseconds for each of the thousands of fits of a scor
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -84,9 +84,14 @@ def fit_gaussian_process(observations: Observations, context: Context) -> Gaussi
 
     Raises PredictionError: fewer than two distinct modes, or power that was not measured.
     """
-    means = observations.means_of(context.target)
+    return _fitted(observations, context.target)
+
+
+@lru_cache(maxsize=8)  # `stacked` asks for the fit to the same observations
+def _fitted(observations: Observations, target: str) -> GaussianProcess:
+    means = observations.means_of(target)
     rows = log_rows(means.modes, means.modes)
-    values = np.log(means.values(context.target))
+    values = np.log(means.values(target))
     deviations, lengths = (column.reshape(-1, 1, 1) for column in np.meshgrid(DEVIATIONS, LENGTHS))
     centred, about_mean = rows - rows.mean(0), values - values.mean()
     noiseless = covariance(centred, centred, lengths, SLOPE, deviations)
@@ -99,7 +104,7 @@ def fit_gaussian_process(observations: Observations, context: Context) -> Gaussi
     )
     noise, best = np.unravel_index(log_posterior.argmax(), log_posterior.shape)
     return GaussianProcess(
-        target=context.target,
+        target=target,
         trained_on=means.modes,
         rows=rows,
         values=values,

@@ -167,18 +167,20 @@ def likeliest(
     sd: Numbers,
     profiled: Numbers,
     tilt: float = 0.0,
-) -> Deviations:
+) -> tuple[float, Numbers, Numbers]:
     """Choose the size of each mode's own deviation (of `OWNS`) that makes target (n,) likeliest.
+
+    Returns it, what then makes deviations independent (n, n), and the coefficients (k,).
 
     What is each mode's own must not be followed: where modes that are close to each other differ
     by more than they should, following both would bend the prediction around them. `profiled` are
     the distinct modes of the rows, (n, 6).
     """
     whitenings = Deviations(profiled, tilt).whitenings(OWNS)
+    fits = [fit(white @ rows, white @ target, mean, sd, DEVIATION) for white in whitenings]
 
     def log_posterior(number: int) -> float:
-        white = whitenings[number]
-        coefficients = fit(white @ rows, white @ target, mean, sd, DEVIATION)
+        white, coefficients = whitenings[number], fits[number]
         residuals = white @ (rows @ coefficients - target)
         # the size of deviations is integrated out, the coefficients are the best ones
         half_n = (DEVIATION_WEIGHT + len(residuals)) / 2
@@ -187,7 +189,7 @@ def likeliest(
         return float(likelihood + belief + np.log(np.diag(white)).sum())
 
     best = max(range(len(OWNS)), key=log_posterior)
-    return Deviations(profiled, tilt, OWNS[best])
+    return OWNS[best], whitenings[best], fits[best]
 
 
 class Fit(NamedTuple):
@@ -238,12 +240,10 @@ def fit_and_draw(
     Rows (n, k) and target (n,) are in units in which a deviation is relative, mean and sd (k,) the
     belief about the coefficients, `profiled` the distinct modes (n, 6).
     """
-    deviations = likeliest(fit, rows, target, mean, sd, profiled, tilt)
-    white = deviations.whitening()
-    rows, target = white @ rows, white @ target
-    coefficients = fit(rows, target, mean, sd, DEVIATION)
+    nugget, white, coefficients = likeliest(fit, rows, target, mean, sd, profiled, tilt)
     if not n_draws:
-        return Fit(coefficients, np.empty((0, len(mean))), np.empty(0), deviations.nugget)
+        return Fit(coefficients, np.empty((0, len(mean))), np.empty(0), nugget)
+    rows, target = white @ rows, white @ target
     rng = np.random.default_rng(0)
     information = rows.T @ rows / DEVIATION**2
     n_effective = np.trace(np.linalg.solve(information + np.diag(sd**-2.0), information))
@@ -254,4 +254,4 @@ def fit_and_draw(
     targets = target + spread[:, None] * rng.standard_normal((n_draws, len(target)))
     means = mean + sd * rng.standard_normal((n_draws, len(mean)))
     draws = [fit(rows, t, m, sd, s) for t, m, s in zip(targets, means, spread, strict=True)]
-    return Fit(coefficients, np.array(draws), spread, deviations.nugget)
+    return Fit(coefficients, np.array(draws), spread, nugget)

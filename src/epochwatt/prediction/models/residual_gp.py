@@ -14,7 +14,8 @@ deviation may be.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,7 +48,8 @@ def log_evidence(among: Numbers, off: Numbers) -> Numbers:
     return np.asarray(-0.5 * (white**2).sum((1, 2)) - log_volume)
 
 
-class Deviations(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Deviations:
     """Deviations of one model."""
 
     profiled: Numbers  # (m, 6), the distinct modes it was fitted to
@@ -75,15 +77,24 @@ class Deviations(NamedTuple):
 
     def _among(self, nuggets: Sequence[float]) -> Numbers:
         own = np.square(nuggets)[:, None, None] * np.eye(len(self.profiled))
-        return np.asarray(self._shared(self.profiled) + own)
+        among = covariance(self._centred_profiled, self._centred_profiled, LENGTH, self.tilt)
+        return np.asarray(among + own)
 
     def _shared(self, modes: Numbers) -> Numbers:
         """Return the covariance with the profiled modes, without each mode's own part, (n, m)."""
-        return covariance(self._centred(modes), self._centred(self.profiled), LENGTH, self.tilt)
+        return covariance(self._centred(modes), self._centred_profiled, LENGTH, self.tilt)
 
     def _centred(self, modes: Numbers) -> Numbers:
         """Return the logarithms of modes, less the mean of those that were profiled."""
-        return np.asarray(logs(modes) - logs(self.profiled).mean(0))
+        return np.asarray(logs(modes) - self._centre)
+
+    @cached_property
+    def _centre(self) -> Numbers:
+        return np.asarray(logs(self.profiled).mean(0))
+
+    @cached_property
+    def _centred_profiled(self) -> Numbers:
+        return self._centred(self.profiled)
 
 
 def distances(modes: Numbers, profiled: Numbers) -> Numbers:

@@ -80,7 +80,7 @@ def fit_roofline_time(observations: Observations, context: Context | None = None
         loss = float(residuals @ residuals + (((shares - mean) / sd) ** 2).sum())
         if loss < least_loss:
             least_loss, coefficients, active_rows = loss, shares / scale, active
-    nugget = likeliest(fit_nonnegative, active_rows, ones, mean, sd, modes).nugget
+    nugget, *_ = likeliest(fit_nonnegative, active_rows, ones, mean, sd, modes)
     return Roofline(TIME_S, modes, coefficients, processes, means.time_s, nugget)
 
 

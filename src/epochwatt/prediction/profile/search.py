@@ -491,8 +491,10 @@ def _most_promising(profile: Profile) -> Mode | None:
     """Return the mode whose next run is worth most; None, and `stop` says why: none is."""
     bench, goal, best = profile.bench, profile.goal, profile.best
     tried = [run.mode for run in profile.measured]
-    known = set(map(tuple, as_rows(tried).tolist())) if tried else set()
-    untried = bench.modes[[row not in known for row in map(tuple, bench.modes.tolist())]]
+    is_tried = np.zeros(len(bench.modes), bool)
+    for mode in tried:
+        is_tried |= (bench.modes == np.array(mode)).all(1)
+    untried = bench.modes[~is_tried]
     seen = profile.modes()
     if len(seen) < LEAST_VALID:  # another one to learn from
         if len(profile.ran) >= N_FIRST + N_VERIFIED:

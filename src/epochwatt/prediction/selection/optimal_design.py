@@ -146,6 +146,7 @@ def choose_modes(
         before = _deviation_variance(distances(candidates, profiled))
     profiled_rows, rows = design.rows(profiled), design.rows(candidates)
     second_moment = rows.transpose(0, 2, 1) @ rows
+    nearer = np.empty_like(pairwise)  # made anew each time it would take most of the time
 
     def covariance(chosen: NDArray[np.int64]) -> Numbers:
         return _covariance(np.concatenate([profiled_rows, rows[:, chosen]], axis=1))
@@ -165,8 +166,8 @@ def choose_modes(
         """
         c, x = covariance(others), rows / NOISE
         narrowed = _variances(x, c @ second_moment @ c) / (1 + _variances(x, c))
-        nearer = np.maximum(deviation_variance(others) - pairwise, 0.0).mean(1)
-        gain = narrowed.mean(0) / rows.shape[1] + nearer
+        np.maximum(np.subtract(deviation_variance(others), pairwise, out=nearer), 0.0, out=nearer)
+        gain = narrowed.mean(0) / rows.shape[1] + nearer.mean(1)
         gain = np.where(cost <= limit - float(cost[others].sum()), gain, -np.inf)
         gain[others] = -np.inf
         best = int(gain.argmax())

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks import memory, memory_steps
+from benchmarks import memory_steps
 from epochwatt.board.training.allocated import (
     Manner,
     Subject,
@@ -85,5 +85,4 @@ def test_the_profiler_counts_the_same_of_a_real_step(case):
     made = forecast(
         memory_steps.subject(case["network"]), case["batch_size"], memory_steps.manner_of(case)
     )
-    peak = memory.in_process("profiled", case)["peak"]
-    assert made.peak == pytest.approx(peak, rel=0.05)
+    assert made.peak == pytest.approx(memory_steps.profiled(case)["peak"], rel=0.05)

@@ -19,7 +19,7 @@ def test_a_session_refuses_a_run_and_names_the_batch_size_that_fits(
     folder, factors, data_root, machine, monkeypatch
 ):
     with_free(monkeypatch, 40)
-    monkeypatch.setattr(memory_check, "has_libraries", lambda _: False)  # other tests load them
+    monkeypatch.setattr(memory_check, "libraries_mib", lambda *_: 0.0)  # other tests load them
     factors = {**factors, "batch_size": 4096, "num_workers": 0, "prefetch_factor": None}
     with pytest.raises(TrainingError, match="does not fit into memory") as caught:
         Session(folder, factors, data_root, machine, {})

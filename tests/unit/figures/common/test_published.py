@@ -37,6 +37,30 @@ def plotted(quantity="energy_paper_wh", ours=20.0, **changes):
     return Plotted({"quantity": quantity, "value": ours}, TOLD._replace(**changes), "#000000")
 
 
+@pytest.mark.parametrize(
+    ("changes", "ours", "is_percentage", "is_off"),
+    [
+        ({}, [8.6, 11.4], False, False),
+        ({}, [8.6, 11.6], False, True),  # the end of a range beyond 15 %
+        ({}, [12.9], True, False),  # within 3 points
+        ({}, [13.1], True, True),
+        ({"qualifier": "at_least"}, [99.0], False, False),
+        ({"value_hi": 20.0, "qualifier": "range"}, [22.9], False, False),
+        ({"value": 0.0}, [0.0], False, False),
+        ({"value": 0.0}, [0.1], False, True),
+        ({"value": 0.0}, [0.1], True, False),
+        ({}, [None], False, None),  # ours is missing: nothing is judged
+        ({"id": "a fails"}, [10.0], False, True),  # a claim fails by it
+    ],
+)
+def test_number_is_off_beyond_the_tolerance_or_where_a_claim_fails(
+    changes, ours, is_percentage, is_off
+):
+    tolerances = {"NEAR": 15.0, "NEAR_PP": 3.0}
+    printed, failing = TOLD._replace(**changes), frozenset({"fails"})
+    assert printed.judged(ours, tolerances, failing, is_percentage=is_percentage).is_off is is_off
+
+
 def test_mark_is_that_of_the_very_run_metric_epochs_and_paper(found):
     assert found("e2e_s", model="resnet").value == 349.0
     assert found("power_mean_w", model="resnet").value == 31.0

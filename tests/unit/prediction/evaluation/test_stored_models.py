@@ -10,7 +10,7 @@ from epochwatt.prediction.data.modes import PredictionError
 from epochwatt.prediction.data.workloads import board_groups, read_workloads
 from epochwatt.prediction.evaluation.fit_models import training_epochs
 from epochwatt.prediction.evaluation.paper_procedure import paper_procedure
-from epochwatt.prediction.evaluation.score_predictions import load_stored, predict_workload
+from epochwatt.prediction.evaluation.predict_modes import load_stored, predict_workload
 from epochwatt.prediction.models.model_store import load_fitted
 from epochwatt.prediction.registry import load_method, load_methods
 from epochwatt.prediction.selection.choose_power_modes import Chosen

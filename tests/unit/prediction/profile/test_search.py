@@ -191,10 +191,10 @@ def test_what_a_mode_has_no_further_repeat_of_is_drawn_with_the_scatter_of_the_o
     ("sd", "slower"), [pytest.param(0.005, 1.06, marks=pytest.mark.thorough), (0.03, 1.25)]
 )
 def test_an_answer_breaks_the_limit_in_unseen_repeats_as_seldom_as_asked(method, sd, slower):
-    """Of 60 questions; taken as it was measured once, many answers break their limit."""
+    """Of 30 questions; taken as it was measured once, many answers break their limit."""
     noise = np.random.default_rng(5).standard_normal((len(MODES), 8, 2))
     rows = np.stack([TIME_S, POWER_W], axis=1)[:, None] * np.exp(sd * noise)
-    limits_w = np.quantile(POWER_W, np.linspace(0.1, 0.9, 30))
+    limits_w = np.quantile(POWER_W, np.linspace(0.1, 0.9, 15))
     for risk, least, most in ((0.1, 0.0, 0.1), (0.5, 0.1, 0.6)):
         broken, regret = [], []
         for limit_w in limits_w:
