@@ -5,8 +5,8 @@ Boards are tables of others and synthetic ones; of each mode that is profiled on
 another repeat says whether it is broken; there is no answer where no mode is expected to keep it.
 Beside it: how far the default method is off in all other modes, and the three that it averages.
 Nothing was chosen on these boards: what `models/stacked.py` believes was set on others, which it
-names. Writes promises-risk.csv, promises-default.csv and promises-errors.csv; some minute of
-two cores.
+names. Writes promises-risk.csv, promises-default.csv and promises-errors.csv; a minute of two
+cores.
 """
 
 import sys
