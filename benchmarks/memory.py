@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,7 @@ def checked(case: dict[str, Any]) -> dict[str, Any]:
     """Return a case with forecasts and what was seen, MiB and %."""
     made = allocated.forecast(subject(case["network"]), case["batch_size"], manner_of(case))
     row: dict[str, Any] = {**case, "allocated_mib": made.peak / MIB}
-    seen = once(["profiled", case], lambda: in_process("profiled", case))
+    seen = once(["profiled", case], partial(in_process, "profiled", case))
     row["profiler_mib"] = seen["peak"] / MIB
     for name, threshold, environment in (("default", None, {}), ("fixed", MMAP_THRESHOLD, FIXED)):
         need = resident.need_of(
@@ -151,10 +152,8 @@ def checked(case: dict[str, Any]) -> dict[str, Any]:
             libraries=libraries_mib(case),
         )
         row[f"resident_{name}_mib"] = (need.total - need.in_flight) / MIB
-        seen = once(
-            ["watched", case, environment],
-            lambda environment=environment: in_process("watched", case, **environment),  # type: ignore[misc]
-        )
+        watch = partial(in_process, "watched", case, **environment)
+        seen = once(["watched", case, environment], watch)
         row[f"rss_{name}_mib"] = seen["peak"] / MIB
         row["rss_before_mib"] = seen["before"] / MIB
     return row

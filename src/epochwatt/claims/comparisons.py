@@ -238,7 +238,7 @@ def _series(made: Comparison, observed: Any, unit: str) -> str:
     """Name results by the one factor that they differ in: `1, 4 workers: 9.1, 9.3 s`."""
     values = {name: _values(made, name) for name in APART}
     differing = [name for name, of_factor in values.items() if len(of_factor) > 1]
-    if len(differing) != 1 or len(made.reads) != len(observed) != 1:
+    if len(differing) != 1 or len(made.reads) != len(observed):
         return ""
     numbers = ", ".join(shown(value, "") for value in observed)
     return (
