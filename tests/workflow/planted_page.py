@@ -20,17 +20,17 @@ FIGURE = {
 FIGURE |= {"caption": "What one sees", "claims": ["T5.1.1a"], "words": ["AGX Xavier"]}
 COLUMNS = "run,backend,device,instance,model,storage,num_workers,batch_size,power_mode,epoch_set,"
 COLUMNS += "quantity,value,missing,published,published_hi,published_id,published_qualifier,"
-COLUMNS += "seen_by_fit\n"
-DRAWN = "r,twin,agx,d1,lenet,hdd,0,16,g,1+,stall_s,22.0871,,22.0,,S5.1.3-01,exact,True\n"
+COLUMNS += "seen_by_fit,is_off\n"
+DRAWN = "r,twin,agx,d1,lenet,hdd,0,16,g,1+,stall_s,22.0871,,22.0,,S5.1.3-01,exact,True,False\n"
 VALIDATED = "published_id,metric,published_value,fitted_prediction,fitted_error_pct,"
 VALIDATED += "held_out_prediction,held_out_error_pct,seen_by_fit,unit,qualifier\n"
 JUDGED = "S5.1.3-01,stall_s,22,21,4.6,20,9.1,yes,s,exact\n"
 JUDGED += "RS5.1.3-01,stall_s,2.5,2.0118,21.726,1.868,29.1,yes,x,exact\n"
 JUDGED += "RS5.1.7-06,e2e_s,1.8..3.9,1.3..2.7,,1.3..2.3,,no,x,approx\n"
 BESIDE = "backend,quantity,value,value_hi,published,published_hi,published_id,"
-BESIDE += "published_qualifier,seen_by_fit\n"
-UNDRAWN = "twin,stall_s,2.0118,,2.5,,RS5.1.3-01,exact,True\n"
-UNDRAWN += "twin,e2e_s,1.9,2.7,1.8,3.9,RS5.1.7-06,exact,False\n"
+BESIDE += "published_qualifier,seen_by_fit,is_off\n"
+UNDRAWN = "twin,stall_s,2.0118,,2.5,,RS5.1.3-01,exact,True,True\n"
+UNDRAWN += "twin,e2e_s,1.9,2.7,1.8,3.9,RS5.1.7-06,exact,False,False\n"
 
 
 SVG = (
