@@ -132,7 +132,7 @@ rule score_predictions:
         ),
     log:
         "results/logs/score_predictions/{backend}.log",
-    priority: 1  # long: figures are drawn beside it
+    priority: 1  # long: claims and figures are made beside it
     localrule: True
     conda:
         ENVIRONMENT

@@ -89,7 +89,7 @@ rule simulate_run:
         "results/logs/simulate_run/{run}.log",
     wildcard_constraints:
         run="twin-.+",
-    priority: lambda wildcards: 2 if wildcards.run in FITTED else 1
+    priority: lambda wildcards: 3 if wildcards.run in FITTED else 2
     localrule: True
     conda:
         ENVIRONMENT
