@@ -43,6 +43,7 @@ rule collect_idle:
         idle="results/tables/idle.csv",
     log:
         "results/logs/collect_idle.log",
+    priority: 2  # claims wait for it
     localrule: True
     conda:
         ENVIRONMENT

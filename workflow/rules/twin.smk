@@ -119,6 +119,7 @@ rule simulate_idle:
         records=directory("results/simulated/idle"),
     log:
         "results/logs/simulate_idle.log",
+    priority: 2  # claims wait for it
     localrule: True
     conda:
         ENVIRONMENT
