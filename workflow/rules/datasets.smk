@@ -19,6 +19,7 @@ rule make_dataset:
         "results/logs/make_dataset/{folder}.log",
     wildcard_constraints:
         folder="|".join(map(re.escape, sorted(DATASETS))) or "none",
+    priority: 4  # measuring waits for it, and all else for that
     localrule: True
     conda:
         ENVIRONMENT
