@@ -1,6 +1,6 @@
 """Check forecasts of memory against real training: `python -m benchmarks memory`.
 
-20 networks, with batch size, precision, optimiser, checkpointing and accumulation drawn. Each
+21 networks, with batch size, precision, optimiser, checkpointing and accumulation drawn. Each
 trains in processes of its own on the CPU: under torch's profiler, whose peak of allocated bytes
 counts, and free of it, whose largest resident memory counts, with glibc's malloc as it is and with
 its threshold fixed. `python -m benchmarks memory_limits` trains ten of them within the limit of a
@@ -243,9 +243,10 @@ def on_gpu(cases: list[dict[str, Any]]) -> pd.DataFrame:
 
 
 def within_limit(case: dict[str, Any], limit_mib: float) -> dict[str, Any]:
-    """Train the largest batch size that `fit` names within a limit, and the one that it says dies.
+    """Train within a limit the largest batch size that `fit` names, and two larger ones.
 
-    Returns both sizes and whether each came to its end.
+    `next`: the next power of two, of which `fit` says only that it need not fit; `killed`: the one
+    that it says dies.
     """
     manner = manner_of(case)
 
@@ -254,13 +255,15 @@ def within_limit(case: dict[str, Any], limit_mib: float) -> dict[str, Any]:
         return resident.need_of(made, resident.CPU, libraries=libraries_mib(case))
 
     largest, killed = fit.bounds(need, resident.CPU, int(limit_mib * MIB), first=8)
+    following = 2 ** largest.bit_length()
     with limited(int(limit_mib * MIB)) as group:
-        trains, lives = (
-            in_process("watched", {**case, "batch_size": size}, group) is not None
-            for size in (largest, killed)
-        )
-    found = {"limit_mib": limit_mib, "largest": largest, "trains": trains}
-    return {**case, **found, "killed": killed, "lives": lives}
+        ends = {
+            size: in_process("watched", {**case, "batch_size": size}, group) is not None
+            for size in sorted({largest, following, killed})
+        }
+    found = {"limit_mib": limit_mib, "largest": largest, "trains": ends[largest]}
+    found |= {"next": following, "next_lives": ends[following]}
+    return {**case, **found, "killed": killed, "lives": ends[killed]}
 
 
 def limits(quick: bool) -> Result:
@@ -273,7 +276,7 @@ def limits(quick: bool) -> Result:
     limits_mib = [draws.choice([1200.0, 1500.0]) for _ in cases]
     rows = pd.DataFrame(
         [
-            once(["limit", case, limit], lambda case=case, limit=limit: within_limit(case, limit))  # type: ignore[misc]
+            once(["limit", case, limit], partial(within_limit, case, limit))
             for case, limit in zip(cases, limits_mib, strict=True)
         ]
     )
@@ -284,6 +287,7 @@ def limits(quick: bool) -> Result:
     return Result(
         [
             Row("share of the named batch sizes that train", trains, "", 2),
-            Row("share of those beyond that die", dies, "", 2),
+            Row("share of those that die as it says", dies, "", 2),
+            Row("share of the next powers of two that die", list(1.0 - rows.next_lives), "", 2),
         ]
     )
