@@ -269,11 +269,11 @@ def within_limit(case: dict[str, Any], limit_mib: float) -> dict[str, Any]:
 
 def limits(quick: bool) -> Result:
     """Train within the limit of a control group what `fit` says fits, and what it says does not."""
+    cases = [({"network": name, "optimiser": "adam"}, mib) for name, mib in LIMITED.items()]
     rows = pd.DataFrame(
         [
-            once(["limit", case, limit_mib], partial(within_limit, case, limit_mib))
-            for network, limit_mib in list(LIMITED.items())[: 1 if quick else None]
-            for case in [{"network": network, "optimiser": "adam"}]
+            once(["limit", *case], partial(within_limit, *case))
+            for case in cases[: 1 if quick else None]
         ]
     )
     if not quick:

@@ -10,8 +10,10 @@ from epochwatt.board.training.allocated import (
     Subject,
     checkpoint_blocks,
     forecast,
+    libraries_mib,
     repeated_blocks,
 )
+from epochwatt.board.training.resident import CPU
 from epochwatt.errors import TrainingError
 
 WIDTH, DEPTH, FLOAT = 256, 6, 4
@@ -86,3 +88,16 @@ def test_the_profiler_counts_the_same_of_a_real_step(case):
         memory_steps.subject(case["network"]), case["batch_size"], memory_steps.manner_of(case)
     )
     assert made.peak == pytest.approx(memory_steps.profiled(case)["peak"], rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("optimiser", "modules", "expected_mib"),
+    [
+        ("sgd", set(), 0.0),  # ours, which imports nothing
+        ("sgd", {"torchvision.models"}, CPU.libraries),
+        ("adam", set(), CPU.libraries),
+        ("sgd", {"torchvision.models", "transformers"}, CPU.transformers),
+    ],
+)
+def test_libraries_are_those_that_training_imports(optimiser, modules, expected_mib):
+    assert libraries_mib(Manner(optimiser=optimiser), CPU, modules) == expected_mib

@@ -2,6 +2,7 @@
 
 import pytest
 
+from epochwatt.board.training import resident
 from epochwatt.board.training.resident import MIB, MMAP_THRESHOLD, Heap, largest, resident_bytes
 
 
@@ -39,6 +40,13 @@ def test_a_heap_of_many_steps_keeps_more_than_one_unless_the_threshold_is_fixed(
     allocated = 8 * 12 * MIB
     assert 1.0 < resident_bytes(step, step) / allocated < 2.0
     assert resident_bytes(step, step, MMAP_THRESHOLD) == pytest.approx(allocated, rel=0.01)
+
+
+def test_small_objects_live_as_long_as_the_tensors_of_a_step():
+    """Counted in allocations; what outlives the step counts all of them."""
+    step = [(1, 8), (2, 8), (1, -8), (3, 8), (4, 8), (2, -8), (9, -8), (4, -8)]
+    assert resident._lifetimes(step) == [1, 2, 0, 4]
+    assert resident._lifetimes([]) == [0]
 
 
 def test_the_largest_mini_batch_is_found_to_three_per_cent():
