@@ -1,8 +1,8 @@
 """`python -m benchmarks [NAME ...]`: measure, print a table, write results/benchmarks.json.
 
 Those with a table of their own in benchmarks/tables/ (`tables.TIMED`) write it, too. `peers`,
-`flower` and `fine_tuning`, which install what the checkout lacks, `memory` and `memory_limits`,
-half an hour, run only when they are named.
+`flower` and `fine_tuning`, which install what the checkout lacks, and those of memory, up to half
+an hour, run only when they are named.
 """
 
 import argparse
@@ -34,10 +34,11 @@ BENCHMARKS = {  # in the order in which they run -> module and function
     "fleet": ("fleet", "run"),
     "memory": ("memory", "run"),
     "memory_limits": ("memory", "limits"),
+    "memory_gpu": ("memory", "again"),
     "fine_tuning": ("fine_tuning", "run"),
     "flower": ("flower", "run"),
 }
-NAMED_ONLY = ("peers", "memory", "memory_limits", "fine_tuning", "flower")
+NAMED_ONLY = ("peers", "memory", "memory_limits", "memory_gpu", "fine_tuning", "flower")
 OUT = REPOSITORY / "results/benchmarks.json"
 
 

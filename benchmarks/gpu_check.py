@@ -311,7 +311,7 @@ def counter_at(table: dict[str, np.ndarray], moments_s: np.ndarray) -> np.ndarra
     return np.interp(moments_s, table["t_mono_s"][known], table["energy_gpu_j"][known])
 
 
-FEWEST_RENEWALS = 4  # of the counter in a stall: each is known to within a sample
+FEWEST_RENEWALS = 4  # of the counter in a stall on average: each is known to within a sample
 
 
 def renewals(
@@ -359,15 +359,19 @@ def stalls(gpu: Any) -> Result:
 
 
 def stall_rows(kind: str, sampled: Sampled, epoch: Epoch) -> Result:
-    """Return stall energy / mean power by the counter within each stall, times its length."""
+    """Return stall energy / mean power by the counter within the stalls, times their length."""
     begun_s, ended_s = laid_out(epoch.placement["starts"], epoch.minibatch_s)
-    counted_j = 0.0
+    seen_j = seen_s = 0.0  # between the first and the last renewal of each stall
+    n_renewals = 0
     for begin_s, end_s in zip(begun_s, ended_s, strict=True):
         times_s, energies_j = renewals(sampled.table, begin_s, end_s)
-        if len(times_s) < FEWEST_RENEWALS:
-            raise Skipped("the card's counter is renewed too seldom to see a stall")
-        power_w = (energies_j[-1] - energies_j[0]) / (times_s[-1] - times_s[0])
-        counted_j += float(power_w * (end_s - begin_s))
+        n_renewals += len(times_s)
+        if len(times_s) > 1:
+            seen_j += float(energies_j[-1] - energies_j[0])
+            seen_s += float(times_s[-1] - times_s[0])
+    if n_renewals < FEWEST_RENEWALS * len(begun_s):
+        raise Skipped("the card's counter is renewed too seldom to see a stall")
+    counted_j = seen_j / seen_s * float(np.sum(ended_s - begun_s))
     meta = {
         **epoch.bounds._asdict(),
         "e2e_s": epoch.bounds.t_end_mono_s - epoch.bounds.t_start_mono_s,
@@ -553,19 +557,11 @@ def _monitored(gpu: Any, blocks: int, folder: str) -> tuple[dict[str, list[float
 def memory(gpu: Any) -> Result:
     """Check forecasts of a step's memory against torch's allocator: 24 trainings, half a minute."""
     try:
-        from benchmarks.memory import N_ON_GPU, SMALL_MIB, draw, on_gpu
+        from benchmarks.memory import N_ON_GPU, draw, gpu_rows, on_gpu
     except ImportError as error:
         raise Skipped(f"{error.name} cannot be imported") from None
     found = on_gpu((draw(2) + draw(3))[:N_ON_GPU])
-    large = found[found.allocated_mib > SMALL_MIB]
-    errors_pct = large.error_pct.abs()
-    kept = large.reserved_mib / large.allocated_mib - 1.0
-    rows = [
-        Row("memory of a step, error", list(errors_pct), "%", 2, at_most(1.0)),
-        Row("memory of a step, worst error", [float(errors_pct.max())], "%", 2, at_most(5.0)),
-        Row("kept by torch's allocator, share of the tensors", list(kept), "", 3),
-    ]
-    return Result(rows, {"trainings": found.to_dict("records")})
+    return Result(gpu_rows(found), {"trainings": found.to_dict("records")})
 
 
 def interleaver(gpu: Any) -> Result:

@@ -4,8 +4,9 @@
 trains in processes of its own on the CPU: under torch's profiler, whose peak of allocated bytes
 counts, and free of it, whose largest resident memory counts, with glibc's malloc as it is and with
 its threshold fixed. `python -m benchmarks memory_limits` trains ten of them within the limit of a
-control group, as on a small board; `make gpu-check` trains 24 on a GPU (`on_gpu`). What a killed
-run has seen is in `SEEN`: the next one goes on from there.
+control group, as on a small board; `make gpu-check` trains 24 on a GPU (`on_gpu`), and `python -m
+benchmarks memory_gpu` forecasts anew what was seen there. What a killed run has seen is in `SEEN`:
+the next one goes on from there.
 """
 
 import json
@@ -229,18 +230,46 @@ N_ON_GPU = 24
 
 
 def on_gpu(cases: list[dict[str, Any]]) -> pd.DataFrame:
-    """Return cases with forecasts for a GPU and what was seen on this machine's, MiB and %."""
+    """Train cases on this machine's GPU; return them with what they took, MiB, and forecasts."""
     with ThreadPoolExecutor(BESIDE) as pool:
         seen = list(pool.map(lambda case: in_process("on_gpu", case), cases))
-    rows = []
-    for case, found in zip(cases, seen, strict=True):
+    rows = [
+        {**case, **{f"{name}_mib": n_bytes / MIB for name, n_bytes in found.items()}}
+        for case, found in zip(cases, seen, strict=True)
+    ]
+    return with_gpu_forecasts(pd.DataFrame(rows))
+
+
+def with_gpu_forecasts(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the forecasts for a GPU, MiB, and their errors, %."""
+    forecasts_mib = []
+    for case in rows.to_dict("records"):
         manner = manner_of(case)._replace(on_gpu=True)
         made = allocated.forecast(subject(case["network"]), case["batch_size"], manner)
-        in_mib = {f"{name}_mib": n_bytes / MIB for name, n_bytes in found.items()}
-        forecast_mib = made.peak / MIB
-        error_pct = 100.0 * (made.peak / found["allocated"] - 1.0)
-        rows.append({**case, "forecast_mib": forecast_mib, **in_mib, "error_pct": error_pct})
-    return pd.DataFrame(rows).round(2)
+        forecasts_mib.append(made.peak / MIB + made.blas_threads * case["blas_mib"])
+    errors_pct = 100.0 * (forecasts_mib / rows.allocated_mib - 1.0)
+    return rows.assign(forecast_mib=forecasts_mib, error_pct=errors_pct).round(2)
+
+
+def gpu_rows(rows: pd.DataFrame) -> list[Row]:
+    """Return the rows of the errors of forecasts for a GPU."""
+    large = rows[rows.allocated_mib > SMALL_MIB]
+    errors_pct = large.error_pct.abs()
+    kept = list(large.reserved_mib / large.allocated_mib - 1.0)
+    return [
+        Row("memory of a step, error", list(errors_pct), "%", 2, at_most(1.0)),
+        Row("memory of a step, worst error", [float(errors_pct.max())], "%", 2, at_most(5.0)),
+        Row("kept by torch's allocator, share of the tensors", kept, "", 3),
+    ]
+
+
+def again(quick: bool) -> Result:
+    """Forecast anew what trainings on a GPU were seen to take; it needs none."""
+    rows = pd.read_csv(FOLDER / "gpu.csv")
+    rows = with_gpu_forecasts(rows[:: 10 if quick else 1].reset_index(drop=True))
+    if not quick:
+        write_tables(FOLDER, {"gpu": rows})
+    return Result(gpu_rows(rows[~rows.found_with]))
 
 
 def within_limit(case: dict[str, Any], limit_mib: float) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import torch
 
 from epochwatt.board.training import allocated
 from epochwatt.board.training.allocated import Manner, Subject
+from epochwatt.board.training.resident import MIB, blas_mib
 from epochwatt.board.training.workloads import WORKLOADS
 
 OURS = tuple(name for name in WORKLOADS if name != "smollm")  # at the end: draws stay
@@ -123,11 +124,15 @@ def watched(case: dict[str, Any]) -> dict[str, int]:
 
 
 def on_gpu(case: dict[str, Any]) -> dict[str, int]:
-    """Return what training takes of a GPU, bytes: its tensors, torch's allocator, the process."""
+    """Return what training takes of a GPU, bytes: its tensors, torch's allocator, the process.
+
+    `blas`: what cuBLAS takes of the tensors for each thread that multiplies
+    """
     before = _status("VmRSS")
     train(case, STEPS, "cuda")
     torch.cuda.synchronize()
-    return {**gpu_bytes(), "rss_before": before, "rss": _status("VmHWM")}
+    blas = int(MIB * blas_mib(torch.cuda.get_device_capability()[0]))
+    return {**gpu_bytes(), "blas": blas, "rss_before": before, "rss": _status("VmHWM")}
 
 
 def gpu_bytes() -> dict[str, int]:

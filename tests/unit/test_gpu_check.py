@@ -102,7 +102,7 @@ def test_forecasts_of_memory_are_held_against_the_allocator(gpu, monkeypatch):
         subject = memory_steps.subject(case["network"])
         manner = allocated.Manner(on_gpu=task == "on_gpu")
         peak = int(1.02 * allocated.forecast(subject, case["batch_size"], manner).peak)
-        return {"allocated": peak, "reserved": 2 * peak}
+        return {"allocated": peak, "reserved": 2 * peak, "blas": 0}
 
     monkeypatch.setattr(memory, "draw", lambda seed: cases[seed - 2 : seed - 1])
     monkeypatch.setattr(memory, "in_process", allocator)

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 import torch
 from torch import nn
@@ -177,10 +178,10 @@ def stack_of_config(
             "weights of four bits are frozen", do="add --lora RANK: adapters to train"
         )
     try:
-        from transformers import AutoConfig, AutoModelForCausalLM
+        from transformers import AutoConfig, AutoModelForCausalLM, masking_utils
     except ImportError as error:
         raise ConfigError(
-            "a configuration of Hugging Face needs the package transformers",
+            "a configuration of Hugging Face needs the package transformers, 4.53 or newer",
             found=str(error),
             do=".venv/bin/python -m pip install transformers",
         ) from None
@@ -209,7 +210,14 @@ def stack_of_config(
             frozen = four_bit if tuning.weights == NF4 else None
             return with_adapters(network, tuning.lora, frozen, names)
 
-        return Subject(build, sample, _own_loss)
+        return Subject(build, sample, loss)
+
+    def loss(network: nn.Module, minibatch: Any) -> torch.Tensor:
+        # On shapes alone it cannot see that no sample is packed, and would make a mask. A mock would
+        # hold the tensors that it is called with.
+        name = "find_packed_sequence_indices"
+        with mock.patch.object(masking_utils, name, lambda _: None):  # noqa: PT008
+            return _own_loss(network, minibatch)
 
     def sample() -> Any:
         tokens = torch.zeros(1, length, dtype=torch.int64)

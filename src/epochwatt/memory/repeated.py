@@ -77,7 +77,8 @@ def _law(stack: Stack, manner: Manner) -> Callable[[int], Allocated] | None:
         course = np.cumsum(changes[:, 0] + (batch_size - SIZES[0]) * per_sample)
         names = ("weights", "gradients", "optimiser", "minibatch")
         known = {name: field(name, batch_size) for name in names}
-        return Allocated(peak=int(course.max()), first=(), step=(), **known)
+        threads = small[0][0].blas_threads
+        return Allocated(int(course.max()), first=(), step=(), blas_threads=threads, **known)
 
     return law
 

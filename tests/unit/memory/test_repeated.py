@@ -61,6 +61,7 @@ def test_memory_of_a_stack_is_that_of_the_whole_network(config, tuning, manner):
     whole, ours = forecast(of.subject, 5, manner), law(5)
     assert not ours.first  # made of small ones
     assert ours[:5] == whole[:5]
+    assert ours.blas_threads == whole.blas_threads == 2
     assert law(1).peak == pytest.approx(forecast(of.subject, 1, manner).peak, rel=0.01)
 
 

@@ -12,12 +12,14 @@ import sys
 import warnings
 import weakref
 from collections import Counter
+from contextlib import ExitStack
 from typing import Any, Callable, Collection, Dict, List, NamedTuple, Optional, Sequence
 
 import torch
 from torch import nn
 
 from epochwatt.board.training.arithmetic import AUTOCAST
+from epochwatt.board.training.gpu_operators import PRODUCTS, GpuOperators
 from epochwatt.board.training.optimisers import ADAM, ADAMW, SGD
 from epochwatt.board.training.resident import Constants, Event
 from epochwatt.board.training.transforms import Sample
@@ -65,6 +67,7 @@ class Allocated(NamedTuple):
     minibatch: int
     first: Sequence[Event]  # what a first step allocates and frees, and each step after it
     step: Sequence[Event]
+    blas_threads: int = 0  # that multiply matrices on a GPU: cuBLAS has a workspace for each
 
     @property
     def activations(self) -> int:
@@ -81,6 +84,7 @@ class _LiveStorages(TorchDispatchMode):
         self.on_gpu = on_gpu
         self.bytes = self.peak = 0
         self.events: List[Event] = []
+        self.multiplies = False
         self._seen: Dict[int, Any] = {}
         self._n = 0
 
@@ -118,7 +122,9 @@ class _LiveStorages(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         for tensor in _tensors(result):
             self.see(tensor)
-        extra = 0 if self.on_gpu else temporary_bytes(str(func.overloadpacket), args, result)
+        name = str(func.overloadpacket)
+        self.multiplies = self.multiplies or name in PRODUCTS
+        extra = temporary_bytes(name, args, result, self.on_gpu)
         if extra:
             self._n += 1
             self._add(self._n, extra)
@@ -129,11 +135,17 @@ class _LiveStorages(TorchDispatchMode):
 BLOCK = 16  # channels that oneDNN computes at once, with AVX-512
 
 
-def temporary_bytes(name: str, args: Any, result: Any) -> int:
-    """Return what an operator allocates on a CPU beside its result and frees at its end, bytes.
+def temporary_bytes(name: str, args: Any, result: Any, on_gpu: bool = False) -> int:
+    """Return what an operator allocates beside its result and frees at its end, bytes.
 
     Convolutions of oneDNN take copies of what they read and write with their channels in blocks.
+    Those of cuDNN take copies with their channels last in backward, unless each channel is by
+    itself (as an H100 was seen to do; other algorithms of it take other amounts).
     """
+    if on_gpu:
+        if name != "aten.convolution_backward" or (args[9] > 1 and args[2].shape[1] == 1):
+            return 0
+        return sum(_bytes(tensor) for tensor in args[:3])
     if name == "aten.convolution":
         inputs, weight = _blocked(args[0]), _bytes(args[1])
         if args[1].dtype != torch.float32 and args[1].shape[2:].numel() == 1:
@@ -186,7 +198,9 @@ def forecast(subject: Subject, batch_size: int, manner: Manner) -> Allocated:
     sample = subject.sample()
     network = without_memory(subject.build)
     try:
-        with FakeTensorMode(allow_non_fake_inputs=True):
+        with FakeTensorMode(allow_non_fake_inputs=True), ExitStack() as stack:
+            if manner.on_gpu:
+                stack.enter_context(GpuOperators(AUTOCAST.get(manner.precision)))
             return _forecast(network, sample, subject.loss, batch_size, manner)
     except (RuntimeError, NotImplementedError) as error:
         raise TrainingError(
@@ -247,7 +261,10 @@ def _forecast(
     trained = [w.numel() * w.element_size() for w in network.parameters() if w.requires_grad]
     gradients = sum(trained) if manner.task == "train" else 0
     states = STATES[manner.optimiser] * gradients
-    return Allocated(live.peak, weights, gradients, states, minibatch_bytes, first, last)
+    known = live.peak, weights, gradients, states, minibatch_bytes, first, last
+    # backward has a thread of its own
+    n_threads = (2 if manner.task == "train" else 1) if manner.on_gpu and live.multiplies else 0
+    return Allocated(*known, n_threads)
 
 
 def without_content(network: nn.Module) -> nn.Module:
@@ -313,7 +330,7 @@ class _Steps:
                 loss = self.loss(self.network, minibatch)
                 self.mark()
             self.mark()  # autocast has forgotten the weights that it cast
-            loss.backward()
+            torch.autograd.backward([loss])  # `loss.backward()` would leave the mode of a GPU
             self.mark()
         self._update()
         self.mark()

@@ -195,7 +195,8 @@ class Constants(NamedTuple):
     transformers: float  # that it imports, with those
     files: float  # of both, pages of library files, which the kernel can take back
     engine: float  # on a CPU: code that oneDNN makes, threads; on a GPU: context, kernels, cuDNN
-    workspace: float  # that cuDNN's and cuBLAS's algorithms may use
+    blas: float  # workspace of cuBLAS for each thread that multiplies matrices
+    workspace: float  # that cuDNN's algorithms and reductions may use
     kept: float  # of the tensors: what the GPU's caching allocator cannot use again
     worker: float  # of a loader worker: its own pages
     margin: float  # of the whole, kept free so that "fits" holds
@@ -203,19 +204,27 @@ class Constants(NamedTuple):
 
 # As measured with torch 2.9 (x86, built with CUDA). The margin is above the largest of 21 errors
 # (benchmarks/memory.py: 13 %)
-CPU = Constants(500, 125, 225, 240, engine=20, workspace=0, kept=0, worker=60, margin=0.2)
+CPU = Constants(500, 125, 225, 240, engine=20, blas=0, workspace=0, kept=0, worker=60, margin=0.2)
 # ASSUME: no board has checked them. SOURCE: pytorch issue 107667 (above 1,000 MB before CUDA 11.7,
 # some 300 MB since, when kernels are loaded as they are needed), onnxruntime issue 4259 (2 GB on a
-# Nano with JetPack 4.4); torch's matrix products reserve 8 MiB a stream and cuDNN as it likes. An
-# H100 took 770 MiB for the context, and its allocator held 16 to 23 % more than the tensors, some
-# of which it can use again (docs/reference/benchmarks/fine-tuning.md).
-GPU = CPU._replace(engine=800, workspace=128, kept=0.1)
+# Nano with JetPack 4.4). An H100 took 770 MiB for the context, cuDNN and reductions 47 MiB at most,
+# and its allocator held 16 to 23 % more than the tensors, some of which it can use again
+# (docs/reference/benchmarks/memory.md, fine-tuning.md).
+GPU = CPU._replace(engine=800, blas=8.125, workspace=112, kept=0.1)
 OLD_GPU = GPU._replace(engine=1400)  # 2 GB with Python and its libraries
 OLD_CUDA = ("nano", "xavier_nx", "agx_xavier")  # ASSUME: JetPack 4 and 5, whose CUDA is older
 SYSTEM_MIB = 1500  # ASSUME: Ubuntu with its desktop; without it 300 to 500
 # SOURCE: NVIDIA, "Fine-tune LLMs on Jetson" (adsahu-nv/jetson-ai-lab@fa89e9524140): system, desktop
 # and what runs in the background take 4 to 6 GB of an AGX Thor
 THOR_SYSTEM_MIB = 6000
+
+
+def blas_mib(capability: int) -> float:
+    """Return the workspace of cuBLAS for a thread, MiB, by the GPU's compute capability (major).
+
+    SOURCE: torch, aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize
+    """
+    return 32.0 if capability in (9, 10, 12) else GPU.blas
 
 
 def constants_of(kind: str) -> Constants:
@@ -262,13 +271,14 @@ def need_of(
     else:
         held = resident_bytes(allocated.first, allocated.step, threshold)
         kept = max(0, held - allocated.peak)
+    blas = allocated.blas_threads * constants.blas
     # a worker fills one more than it has handed over; without workers the loop collates one
     batches = num_workers * prefetch_factor + 1
     return Need(
         allocated.peak,
         kept,
         int((constants.process + libraries) * MIB),
-        int((constants.engine + constants.workspace) * MIB),
+        int((constants.engine + constants.workspace + blas) * MIB),
         int(num_workers * constants.worker * MIB),
         batches * allocated.minibatch,
         data_bytes,
