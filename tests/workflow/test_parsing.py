@@ -75,6 +75,19 @@ def test_the_shipped_configuration_dry_runs_with_every_profile(fresh, profile):
     assert len(outcome.measuring) == sum(len(run.parts) for run in fresh.runs())
 
 
+def test_runs_are_measured_from_top_to_bottom_then_ceilings_then_all_else_is_made(fresh):
+    words = [sys.executable, "-m", "snakemake", "--dry-run", "--profile", "profiles/host"]
+    text = fresh.command(*words).text
+    priorities = {}
+    for rule, number in re.findall(r"^\w*rule (\w+):\n(?: .*\n)*? +priority: (\d+)$", text, re.M):
+        priorities.setdefault(rule, set()).add(int(number))
+    runs, ceilings = priorities.pop("train_epoch"), priorities.pop("measure_ceilings")
+    assert len(runs) == sum(not run.is_simulated for run in fresh.runs())
+    for rule in ("make_dataset", "list_ceiling_modes"):  # before them, of what measuring waits for
+        assert priorities.pop(rule) == ceilings
+    assert min(runs) > max(ceilings) > max(set.union(*priorities.values()))
+
+
 @pytest.mark.thorough
 def test_a_study_of_5000_epochs_dry_runs(fresh):
     fresh.configure(host_pipeline={"epochs": 6, "sweep": [block(seed=list(range(833)))]})

@@ -35,6 +35,7 @@ rule list_ceiling_modes:
         modes=f"{CEILING_LISTS}/modes.json",
     log:
         "results/logs/list_ceiling_modes/{ceilings}/{grid}.log",
+    priority: 4  # measuring waits for it
     localrule: True
     conda:
         ENVIRONMENT
@@ -53,6 +54,7 @@ rule measure_ceilings:
         receipt=f"{CEILING_LISTS}/receipt.json",
     log:
         "results/logs/measure_ceilings/{ceilings}/{grid}.log",
+    priority: 4  # after the last run, so that its figures are made beside others
     conda:
         ENVIRONMENT  # unless the device has a Python of its own
     threads: workflow.cores

@@ -1,12 +1,11 @@
 """Measure a part of a run: `python -m epochwatt.board.training` (board side: Python 3.6)."""
 
-import sys
 from typing import List, Optional
 
 from epochwatt import columns
 from epochwatt.board.device.machine import open_machine
 from epochwatt.board.records.run_folder import RunFolder
-from epochwatt.board.training.exit_status import exit_status, options
+from epochwatt.board.training.exit_status import exit_status, leave, options
 from epochwatt.board.training.job import run_part
 
 
@@ -30,4 +29,4 @@ def main(argv: Optional[List[str]] = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -15,7 +15,7 @@ from epochwatt.board.device import container
 from epochwatt.board.device.machine import Machine, open_machine
 from epochwatt.board.records.run_folder import RunFolder
 from epochwatt.board.records.shapes import Document
-from epochwatt.board.training.exit_status import exit_status
+from epochwatt.board.training.exit_status import exit_status, leave
 from epochwatt.columns import Factors
 
 log = logging.getLogger(__name__)
@@ -88,4 +88,4 @@ def _end_with_the_starter() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -6,14 +6,13 @@ to measure.
 """
 
 import logging
-import sys
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
 from epochwatt import columns
 from epochwatt.board.device.machine import Machine, open_machine
 from epochwatt.board.records import files, shapes
 from epochwatt.board.records.mode_folder import ModeFolders, SweepFolder, mode_name
-from epochwatt.board.training.exit_status import exit_status, importing, options
+from epochwatt.board.training.exit_status import exit_status, importing, leave, options
 from epochwatt.board.training.job import measure_missing
 from epochwatt.board.training.preparation import others_pct, put_back, settle
 from epochwatt.board.training.procedure import procedure_of
@@ -139,4 +138,4 @@ def main(argv: Optional[List[str]] = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 
 import pytest
 from torch.utils.data import DataLoader
@@ -64,3 +66,25 @@ def test_what_snakemake_allows_is_forgotten(monkeypatch):
     monkeypatch.setattr(os, "environ", environment)
     take_the_board()
     assert environment == {"OMP_DYNAMIC": "false"}
+
+
+LEAVING = """
+import atexit
+from epochwatt.board.training.exit_status import leave
+
+class Module:
+    def __del__(self):
+        print("taken apart")
+
+module = Module()
+atexit.register(print, "tidied up")
+print("measured")
+leave(4)
+"""
+
+
+def test_a_program_leaves_without_being_taken_apart():
+    """Loader workers' folders are tidied up by `atexit`, and what was printed is not lost."""
+    done = subprocess.run([sys.executable, "-c", LEAVING], stdout=subprocess.PIPE, text=True)
+    assert done.returncode == 4
+    assert done.stdout.split("\n") == ["measured", "tidied up", ""]

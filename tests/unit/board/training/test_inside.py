@@ -9,6 +9,7 @@ import pytest
 
 from epochwatt.board.device import container
 from epochwatt.board.records.run_folder import RunFolder
+from epochwatt.board.training import exit_status
 from epochwatt.board.training.job import run_part
 from epochwatt.errors import TrainingError
 
@@ -21,6 +22,7 @@ def run_program(module, words):
     sys.modules.pop(module, None)
     read_end, _ = os.pipe()  # the other end stays open as long as the process
     os.dup2(read_end, 0)
+    exit_status.leave = sys.exit  # this process is the test's
     with pytest.raises(SystemExit) as end:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
     assert not end.value.code

@@ -4,12 +4,11 @@ One job is all modes in which the ceilings of one device are wanted;
 each is kept as soon as it is finished. torch is imported only when there is something to measure.
 """
 
-import sys
 from typing import Any, List, Optional
 
 from epochwatt.board.device.machine import open_machine
 from epochwatt.board.records.mode_folder import CeilingFolder
-from epochwatt.board.training.exit_status import exit_status, options
+from epochwatt.board.training.exit_status import exit_status, leave, options
 from epochwatt.board.training.sweep import measure_chunk, read_modes
 
 
@@ -34,4 +33,4 @@ def main(argv: Optional[List[str]] = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -4,12 +4,11 @@ torch is imported only once the plan is checked and the machine is free.
 """
 
 import json
-import sys
 from typing import List, Optional
 
 from epochwatt.board.device.locks import machine_lock
 from epochwatt.board.records import files
-from epochwatt.board.training.exit_status import exit_status, importing, options
+from epochwatt.board.training.exit_status import exit_status, importing, leave, options
 from epochwatt.board.training.interleave.plan import checked
 from epochwatt.board.training.job import log_waiting
 from epochwatt.errors import ConfigError
@@ -39,4 +38,4 @@ def main(argv: Optional[List[str]] = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())
