@@ -24,6 +24,7 @@ from statistics import median
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from epochwatt.published.folds import Judged
 from epochwatt.published.numbers import PAPERS, Fact, Published
@@ -178,21 +179,17 @@ def accuracies(rows: pd.DataFrame, groups: Mapping[str, Mapping[str, str]]) -> p
             errors = rows[counted].set_index("published_id")[column]
             if errors.empty:
                 continue
-            by_group = [e for _, e in errors.groupby(errors.index.map(names), sort=False)]
-            ends = [np.nan, np.nan]
-            if len(by_group) >= ENOUGH:
-                drawn = np.random.default_rng(SEED).integers(
-                    0, len(by_group), (N_DRAWS, len(by_group))
-                )
-                medians = [np.median(np.concatenate([by_group[i] for i in row])) for row in drawn]
-                ends = list(np.percentile(medians, tails_pct))
+            group = pd.factorize(errors.index.map(names))[0]
+            n_groups, ends = int(group.max()) + 1, [np.nan, np.nan]
+            if n_groups >= ENOUGH:
+                ends = list(np.percentile(drawn_medians(errors.to_numpy(), group), tails_pct))
             table.append(
                 {
                     "grouping": grouping,
                     "left_out": left_out,
                     "class": class_,
                     "n": len(errors),
-                    "n_groups": len(by_group),
+                    "n_groups": n_groups,
                     "median_error_pct": median(errors),
                     "low_pct": ends[0],
                     "high_pct": ends[1],
@@ -201,6 +198,21 @@ def accuracies(rows: pd.DataFrame, groups: Mapping[str, Mapping[str, str]]) -> p
                 }
             )
     return pd.DataFrame(table)
+
+
+def drawn_medians(errors: NDArray[np.float64], group: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the median of errors in each of `N_DRAWS` draws of their groups, (draws,).
+
+    `errors`: (n,), of any order; `group`: (n,), the number of each one's group, from 0 on. A group
+    that is drawn twice counts twice.
+    """
+    n_groups, order = int(group.max()) + 1, errors.argsort()
+    drawn = np.random.default_rng(SEED).integers(0, n_groups, (N_DRAWS, n_groups))
+    times_drawn = (drawn[:, :, None] == np.arange(n_groups)).sum(1)  # (draws, groups)
+    n_up_to = times_drawn[:, group[order]].cumsum(1)  # (draws, n), errors up to each, in order
+    n = n_up_to[:, -1:]
+    middle = [(n_up_to > place).argmax(1) for place in ((n - 1) // 2, n // 2)]
+    return np.asarray(errors[order][middle].mean(0))
 
 
 def write_errors(path: str, content: str, frame: pd.DataFrame, digits: int) -> None:

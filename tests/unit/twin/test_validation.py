@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from made_up import assumed
 
@@ -16,7 +17,7 @@ from epochwatt.twin import calibrate_twin, validation
 from epochwatt.twin.calibrate_twin import accuracy_lines, write_validation
 from epochwatt.twin.parameters import load_parameters, write_parameters
 from epochwatt.twin.refits import ALL, CLAIMS, FOLD, load_refits, load_setups
-from epochwatt.twin.validation import CLASSES
+from epochwatt.twin.validation import CLASSES, N_DRAWS, SEED, drawn_medians
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +38,14 @@ def test_each_judged_number_has_a_row_or_is_named_as_lacking(evidence, rows):
     assert all(name in text for name in lacking)
     assert len(lacking) < 0.05 * len(judged)
     assert set(rows["class"].str.removeprefix("hipcw_")) <= set(CLASSES)
+
+
+def test_medians_of_drawn_groups_are_those_of_all_errors_in_them():
+    group = np.array([0, 1, 0, 2, 2, 2, 3, 1, 0])
+    errors = np.array([3.0, 7.5, 0.1, 2.0, 2.0, 11.0, 5.0, 0.0, 4.0])
+    drawn = np.random.default_rng(SEED).integers(0, 4, (N_DRAWS, 4))
+    expected = [np.median(np.concatenate([errors[group == g] for g in row])) for row in drawn]
+    assert drawn_medians(errors, group).tolist() == expected
 
 
 def test_hipcw_is_seen_by_its_own_parameter_alone(evidence, rows):

@@ -129,10 +129,11 @@ class Observations:
 
     def need_energy(self) -> None:
         """Raise PredictionError where power was not measured in some row."""
-        problem, missing = self.no_power, self.rows(np.isnan(self.power_w)).distinct()
-        if not problem and not missing:
+        problem, is_missing = self.no_power, np.isnan(self.power_w)
+        if not problem and not is_missing.any():
             return
         if not problem:
+            missing = self.rows(is_missing).distinct()
             n_modes = f"{len(missing)} of {len(self.distinct())} modes"
             problem = f"no energy was measured in {n_modes} (the first: {missing[0]})"
         raise PredictionError(

@@ -5,6 +5,7 @@ about its coefficients (`priors`): where modes cannot tell two terms apart, the 
 """
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -141,8 +142,13 @@ def _n_draws(context: Context) -> int:
 
 
 def _physical(observations: Observations, context: Context) -> LinearModel:
-    fit = fit_physical_time if context.target == TIME_S else fit_power
-    return fit(observations, _n_draws(context))
+    return _fitted(observations, context.target, _n_draws(context))
+
+
+@lru_cache(maxsize=8)  # `stacked` asks for the fit to the same observations
+def _fitted(observations: Observations, target: str, n_draws: int) -> LinearModel:
+    fit = fit_physical_time if target == TIME_S else fit_power
+    return fit(observations, n_draws)
 
 
 def _on_prior(observations: Observations, context: Context) -> LinearModel:

@@ -13,7 +13,7 @@ tails are those of Student's t, the fatter the fewer modes are known.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import product
 
 import numpy as np
@@ -64,7 +64,8 @@ class Stacked(Predictor):
     physical: LinearModel | None  # None: few modes, or a part varies that it does not know
     weights: Numbers  # (k,), of these in this order
     scale: float  # factor on what is left open
-    off: Numbers  # (m,), how far each mode is from what the others expect, of logarithms
+    # (m,), how far each mode is from what the others expect, of logarithms; empty: no interval
+    off: Numbers
     off_scale: Numbers  # (m,), the scale of that
 
     @property
@@ -93,10 +94,12 @@ class Stacked(Predictor):
         variance = (self.scale * is_open) ** 2 + (NOISE * noise) ** 2 + rise**2
         return self.weights @ logs, np.sqrt(variance)
 
-    def interval(self, modes: ArrayLike, level: float = LEVEL) -> tuple[Numbers, Numbers]:
-        """Return bounds that hold an observation with probability `level`, shape (n,) each."""
+    def interval(self, modes: ArrayLike, level: float = LEVEL) -> tuple[Numbers, Numbers] | None:
+        """Return bounds that hold an observation with probability `level`, (n,) each, or None."""
         from scipy.special import stdtrit  # slow to import
 
+        if not len(self.off):
+            return None
         centre, scale = self.log_t(modes)
         half_width = float(stdtrit(self.free, (1 + level) / 2)) * scale
         return np.exp(centre - half_width), np.exp(centre + half_width)
@@ -140,11 +143,17 @@ def left_open(sd: Numbers, noise: float, logs: Numbers, weights: Numbers) -> Num
     return np.sqrt(without_noise + weights @ (logs - weights @ logs) ** 2)
 
 
+@cache
+def _averages(k: int) -> Numbers:
+    """Return all weights of k predictors in steps, shape (n, k)."""
+    steps = np.array(list(product(range(STEPS + 1), repeat=k)), float)
+    return np.asarray(steps[steps.sum(1) == STEPS] / STEPS)
+
+
 def stack(off: Numbers) -> Numbers:
     """Return the likeliest weights (k,), from how far left-out modes are off, (k, m)."""
     k, m = off.shape
-    steps = np.array(list(product(range(STEPS + 1), repeat=k)), float)
-    averages = steps[steps.sum(1) == STEPS] / STEPS
+    averages = _averages(k)
     believed = np.array(BELIEVED[:k]) / sum(BELIEVED[:k])
     distance = np.abs(averages @ off).mean(1) + LEAST_OFF
     likelihood = -max(m - LEAST_PHYSICAL, 0) * np.log(distance)
@@ -155,30 +164,33 @@ def stack(off: Numbers) -> Numbers:
 def _fit(observations: Observations, context: Context) -> Stacked:
     """Return the average. Raises PredictionError: fewer than two modes, or no power."""
     means = observations.means_of(context.target)
-    context = Context(context.target, intervals=False)
-    mixture = utilisation.METHOD.fit(observations, context)
-    process = gaussian_process.METHOD.fit(observations, context)
+    plain = Context(context.target, intervals=False)
+    mixture = utilisation.METHOD.fit(observations, plain)
+    process = gaussian_process.METHOD.fit(observations, plain)
     assert isinstance(mixture, Utilisation)
     assert isinstance(process, GaussianProcess)
-    of_mixture, sd = mixture.left_out()
-    off = [of_mixture, process.left_out()[0]]
     physical: LinearModel | None = None
     spreads = dict(zip(Mode._fields, np.ptp(means.modes, axis=0), strict=True))
     if len(means.modes) >= LEAST_PHYSICAL and not any(
         spread for part, spread in spreads.items() if part not in PHYSICAL.parts
     ):
-        fitted = PHYSICAL.fit(means, context)
+        fitted = PHYSICAL.fit(observations, plain)
         assert isinstance(fitted, LinearModel)
         physical = fitted
-        off.append(off_when_left_out(means, context))
+    parts = context.target, means.modes, mixture, process, physical
+    if not context.intervals and len(means.modes) <= LEAST_PHYSICAL:
+        believed = stack(np.zeros((2 if physical is None else 3, 1)))
+        return Stacked(*parts, believed, scale=np.nan, off=np.empty(0), off_scale=np.empty(0))
+    of_mixture, sd = mixture.left_out()
+    off = [of_mixture, process.left_out()[0]]
+    if physical is not None:
+        off.append(off_when_left_out(means, plain))
     weights = stack(np.array(off))
     total, known = weights @ np.array(off), len(sd) / (len(sd) + SEEN)
     is_open = left_open(sd, mixture.noise, np.array(off), weights)
-    believed = SCALE * known**SCALE_POWER
-    scale, off_scale = likeliest_scale(total / known, is_open, mixture.noise, believed)
-    return Stacked(
-        context.target, means.modes, mixture, process, physical, weights, scale, total, off_scale
-    )
+    believed_scale = SCALE * known**SCALE_POWER
+    scale, off_scale = likeliest_scale(total / known, is_open, mixture.noise, believed_scale)
+    return Stacked(*parts, weights, scale, total, off_scale)
 
 
 def likeliest_scale(

@@ -69,3 +69,15 @@ def test_power_above_all_profiled_clocks_is_left_as_open_as_it_is_on_an_a100():
         low, high = METHOD.fit(rows.rows(known), Context("power_w")).interval(above.modes)
         held.append(np.mean((low <= above.power_w) & (above.power_w <= high)))
     assert np.mean(held) > 0.85
+
+
+def test_four_modes_without_intervals_give_the_same_values_and_say_nothing_of_how_sure(agx):
+    whole = world(agx, SEEDS[0], noise=0.01)
+    four = whole.rows(np.arange(len(whole.modes)) < 4)
+    sure, plain = (METHOD.fit(four, Context("time_s", intervals=i)) for i in (True, False))
+    assert plain.predict(whole.modes).tolist() == sure.predict(whole.modes).tolist()
+    assert plain.interval(whole.modes) is None
+    assert sure.interval(whole.modes) is not None
+    five = whole.rows(np.arange(len(whole.modes)) < 5)  # whose left-out errors count
+    weights = [METHOD.fit(five, Context("time_s", intervals=i)).weights for i in (True, False)]
+    assert weights[0].tolist() == weights[1].tolist()
