@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from epochwatt.board.records import files
-from epochwatt.board.records.run_folder import EpochRecord, RunFolder
+from epochwatt.board.records.run_folder import EpochRecord, MeasuredFolder, RunFolder
 from epochwatt.board.records.shapes import Document
 from epochwatt.columns import (
     FORMER_BOARDS,
@@ -54,27 +54,27 @@ def collect_run(
 
 def _read(folder: RunFolder, epoch: int) -> tuple[EpochRecord, Samples]:
     """Read record and samples of an epoch, or raise RecordError (`discarding_damaged`)."""
-    with discarding_damaged(folder, epoch, "epoch"):
+    with discarding_damaged(folder, epoch):
         record = folder.read(epoch)
         return record, telemetry.read_all(record)
 
 
 @contextmanager
-def discarding_damaged(folder: Any, name: Any, noun: str) -> Iterator[None]:
+def discarding_damaged(folder: MeasuredFolder, key: int | Mapping[str, float]) -> Iterator[None]:
     """Move a record that is found damaged to the trash, and raise a RecordError that says where.
 
-    `name`: of the record in the folder, an epoch or a mode (`noun`)
+    `key`: of the record in the folder: an epoch, or a mode
     """
     try:
         yield
     except DamagedError as error:
-        if not folder.has(name):
+        if not folder.has(key):
             raise
         with files.writing("the trash", folder.root):
-            (moved,) = folder.discard(name)
+            (moved,) = folder.discard(key)
         raise RecordError(
-            f"{error.problem}; the {noun} was moved to {moved}",
-            do=f"start the workflow again: it measures the {noun} again",
+            f"{error.problem}; the {folder.key} was moved to {moved}",
+            do=f"start the workflow again: it measures the {folder.key} again",
         ) from error
 
 

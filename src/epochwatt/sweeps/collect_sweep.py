@@ -37,7 +37,7 @@ def collect_sweep(
     modes = sweep.mode_settings() or recorded_modes(folder)
     rows = []
     for mode in modes:
-        with discarding_damaged(folder, mode, "mode"):
+        with discarding_damaged(folder, mode):
             record = folder.verify(mode)
         rows.append(mode_row(record, sweep, flag_effects))
     write_mode_tables(table, tables_of(rows))
