@@ -568,11 +568,11 @@ class EpochMonitor:
         import numpy as np
 
         from epochwatt.board.records.samples import read_source
-        from epochwatt.epochs.telemetry import SCOPES, scope_energy
+        from epochwatt.epochs.telemetry import scope_energy
 
         sources = self._observer.sampler.end(folder)["sources"]
         names = {s["scope"]: n for n, s in sources.items() if s["scope"] and s["total"]}
-        scope = next((scope for scope in SCOPES if scope in names), None)
+        scope = columns.widest_scope(names)
         length_s = end_s - start_s
         if scope is None:
             flag = "power_missing" if sources else "sampler_lost"

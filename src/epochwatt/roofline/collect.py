@@ -11,7 +11,7 @@ import numpy as np
 from epochwatt.board.records.mode_folder import CeilingFolder, CeilingRecord
 from epochwatt.board.records.run_folder import EpochRecord
 from epochwatt.board.records.shapes import Document
-from epochwatt.columns import CLOCKS, POWER_SCOPES
+from epochwatt.columns import CLOCKS, widest_scope
 from epochwatt.counting.kernel_counts import load_kernel_counts
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.board_flags import board_flags, mean_clocks_mhz
@@ -132,7 +132,7 @@ def _power(
     """Return mean power, W, and name of the widest scope, and flags; None and "": not usable."""
     sources = window.telemetry.get("sources", {})
     scopes = {s["scope"]: name for name, s in sources.items() if s["scope"] and s["total"]}
-    scope = next((scope for scope in POWER_SCOPES if scope in scopes), None)
+    scope = widest_scope(scopes)
     if scope is None:
         return None, "", set()
     table, source = samples[scopes[scope]], sources[scopes[scope]]

@@ -83,7 +83,7 @@ def mode_row(record: EpochRecord, sweep: SweepFacts, flag_effects: Mapping[str, 
         time_s=meta["e2e_s"] / len(loops_s),
         time_sd_s=float(loops_s.std(ddof=1)) if len(loops_s) > 1 else None,
         power_w=power_w,
-        power_scope=power_scope,  # type: ignore[arg-type]
+        power_scope=power_scope,
         valid=valid,
         flags=" ".join(sorted(flags)),
     )
