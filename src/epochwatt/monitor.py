@@ -568,6 +568,7 @@ class EpochMonitor:
         import numpy as np
 
         from epochwatt.board.records.samples import read_source
+        from epochwatt.epochs.collect import voids_energy
         from epochwatt.epochs.telemetry import scope_energy
 
         sources = self._observer.sampler.end(folder)["sources"]
@@ -582,8 +583,7 @@ class EpochMonitor:
         table = read_source(folder, names[scope], source)
         no_stalls = np.empty(0), np.empty(0)
         energy = scope_energy((start_s, end_s), table, source, no_stalls)
-        effects = columns.FLAG_EFFECTS
-        is_void = any(effects[flag] == columns.VOIDS_ENERGY for flag in energy.flags)
+        is_void = voids_energy(energy.flags, columns.FLAG_EFFECTS)
         energy_j = None if is_void or np.isnan(energy.energy_j) else float(energy.energy_j)
         error_j = None
         # regular readings may be in step with the window's mini-batches, which are not known

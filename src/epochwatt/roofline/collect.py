@@ -15,7 +15,7 @@ from epochwatt.columns import CLOCKS, widest_scope
 from epochwatt.counting.kernel_counts import load_kernel_counts
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.board_flags import board_flags, mean_clocks_mhz
-from epochwatt.epochs.collect import is_valid
+from epochwatt.epochs.collect import is_valid, voids_energy
 from epochwatt.epochs.table import read_rows
 from epochwatt.epochs.windows import window_mean
 from epochwatt.errors import RecordError
@@ -90,7 +90,7 @@ def ceiling_rows(
         window = _as_epoch(record, entry["start_s"], entry["end_s"])
         power_w, scope, power_flags = _power(window, samples, flag_effects)
         all_flags = flags | board_flags(window, samples) | power_flags
-        valid = is_valid(all_flags, dict(flag_effects))
+        valid = is_valid(all_flags, flag_effects)
         rows.append(
             CeilingRow(
                 **shared,
@@ -142,7 +142,7 @@ def _power(
     if n_readings < FEWEST_READINGS:
         return None, "", {"few_power_samples"}
     energy = telemetry.scope_energy(bounds, table, source, NOTHING_REPEATS)
-    if any(flag_effects.get(flag) == "voids_energy" for flag in energy.flags):
+    if voids_energy(energy.flags, flag_effects):
         return None, "", set(energy.flags)
     power_w = energy.energy_j / (bounds[1] - bounds[0])
     if not (np.isfinite(power_w) and power_w >= 0):

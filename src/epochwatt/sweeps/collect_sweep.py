@@ -13,7 +13,7 @@ from epochwatt.board.records.shapes import ANY_KEY, NUMBER, Document
 from epochwatt.columns import CLOCKS
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.board_flags import board_flags
-from epochwatt.epochs.collect import derived_flags, discarding_damaged, is_valid
+from epochwatt.epochs.collect import derived_flags, discarding_damaged, is_valid, voids_energy
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
 from epochwatt.sweeps.modes import SweepFacts
 from epochwatt.text import counted
@@ -70,10 +70,10 @@ def mode_row(record: EpochRecord, sweep: SweepFacts, flag_effects: Mapping[str, 
         flags |= board_flags(record, samples)
         for widest in telemetry.energies(record, samples)[:1]:  # none without a power sensor
             flags |= widest["flags"]
-            is_void = any(flag_effects.get(flag) == "voids_energy" for flag in widest["flags"])
+            is_void = voids_energy(widest["flags"], flag_effects)
             if widest["power_mean_w"] is not None and not is_void:
                 power_w, power_scope = widest["power_mean_w"], widest["power_scope"]
-        valid = is_valid(flags, dict(flag_effects))
+        valid = is_valid(flags, flag_effects)
     loops_s = record.minibatch_s.sum(axis=1, dtype=np.float64)
     return SweepRow(
         **sweep.columns(),
