@@ -11,7 +11,7 @@ Source of the definitions: SIGMETRICS 2023 paper (doi 10.1145/3570604), sections
 
 import csv
 import os
-from typing import Any, Dict, Iterable, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 # Of the records in measured/ and of the tables made from them; docs/explanation/energy.md has them.
 SCHEMA_VERSION = 2
@@ -272,3 +272,9 @@ def current_names(header: Iterable[str]) -> List[str]:
 def names(columns: Tuple[Column, ...]) -> Tuple[str, ...]:
     """Return the names of the columns, in order."""
     return tuple(f.name for f in columns)
+
+
+def widest_scope(measured: Iterable[Optional[str]]) -> Optional[str]:
+    """Return the widest power scope of those that were measured; None: there is none."""
+    scopes = set(measured)
+    return next((scope for scope in POWER_SCOPES if scope in scopes), None)

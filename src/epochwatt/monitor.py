@@ -568,11 +568,12 @@ class EpochMonitor:
         import numpy as np
 
         from epochwatt.board.records.samples import read_source
-        from epochwatt.epochs.telemetry import SCOPES, scope_energy
+        from epochwatt.epochs.collect import voids_energy
+        from epochwatt.epochs.telemetry import scope_energy
 
         sources = self._observer.sampler.end(folder)["sources"]
         names = {s["scope"]: n for n, s in sources.items() if s["scope"] and s["total"]}
-        scope = next((scope for scope in SCOPES if scope in names), None)
+        scope = columns.widest_scope(names)
         length_s = end_s - start_s
         if scope is None:
             flag = "power_missing" if sources else "sampler_lost"
@@ -582,8 +583,7 @@ class EpochMonitor:
         table = read_source(folder, names[scope], source)
         no_stalls = np.empty(0), np.empty(0)
         energy = scope_energy((start_s, end_s), table, source, no_stalls)
-        effects = columns.FLAG_EFFECTS
-        is_void = any(effects[flag] == columns.VOIDS_ENERGY for flag in energy.flags)
+        is_void = voids_energy(energy.flags, columns.FLAG_EFFECTS)
         energy_j = None if is_void or np.isnan(energy.energy_j) else float(energy.energy_j)
         error_j = None
         # regular readings may be in step with the window's mini-batches, which are not known

@@ -140,10 +140,11 @@ def read_rows(path: Path) -> tuple["Format", pd.DataFrame, list[str]]:
     lines = {n: line for n, line in enumerate(text.splitlines(), 1) if line.strip()}
     examples = [f"{form.tool}: {form.example}" for form in FORMATS]
     first_line = next(iter(lines.values()), "")
-    begins = (
+    begins = [
         (n, form) for n in list(lines)[:PREAMBLE] for form in FORMATS if form.mark.search(lines[n])
-    )
-    begin, form = next(begins, (0, None))
+    ]
+    fitting = (begin for begin in begins if _fits(*begin, lines))
+    begin, form = next(fitting, begins[-1] if begins else (0, None))
     if form is None:
         raise RecordError(
             "no power log of a known form" if lines else "the log is empty",
@@ -183,6 +184,22 @@ def read_rows(path: Path) -> tuple["Format", pd.DataFrame, list[str]]:
     return form, pd.DataFrame.from_dict(rows, orient="index", columns=header), warnings
 
 
+def _fits(begin: int, form: "Format", lines: dict[int, str]) -> bool:
+    """Whether the next line fits a header: it has as many cells, and begins with a time.
+
+    Always of a form that has no header.
+    """
+    if form.header:
+        return True
+    separator = _separator(lines[begin])
+    following = next((n for n in lines if n > begin), begin)
+    header, cells = (_csv_cells(lines[n], separator) for n in (begin, following))
+    if len(cells) != len(header):
+        return False
+    times, _ = _times(pd.DataFrame([cells], columns=header))
+    return 0 <= _instant(times.iloc[0], None) < LATEST_S
+
+
 def _separator(header: str) -> str:
     return max(",;\t", key=header.count)
 
@@ -210,6 +227,13 @@ def _mlperf_cells(line: str, _separator: str) -> list[str] | None:
         return [str(event["time_ms"] / 1000.0), str(event["value"])] if is_reading else None
     except (ValueError, KeyError, TypeError):
         return []
+
+
+def _times(frame: pd.DataFrame) -> tuple["pd.Series[str]", pd.DataFrame]:
+    """Take the times off a table: its first column, or the first two, date and time; the rest."""
+    if [str(name).lower() for name in frame.columns[:2]] == ["date", "time"]:
+        return frame.iloc[:, 0] + " " + frame.iloc[:, 1], frame.iloc[:, 2:]
+    return frame.iloc[:, 0], frame.iloc[:, 1:]
 
 
 def numbers(cells: "pd.Series[str]", path: Path) -> Array:
@@ -260,9 +284,9 @@ def _instant(text: str, zone: tzinfo | None) -> float:
     for form in ("", *TIME_FORMS):
         try:
             moment = datetime.strptime(text, form) if form else datetime.fromisoformat(text)
-        except ValueError:
+            return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp()
+        except (ValueError, OverflowError):  # in the year 1, too
             continue
-        return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp()
     return math.nan
 
 
@@ -327,11 +351,7 @@ def _rails(frame: pd.DataFrame, options: Options, path: Path) -> Power:
     A column's name may end in its unit; else it is mW where the median over the rows of the largest
     rail is above `MOST_W`, and W of a meter.
     """
-    if [str(name).lower() for name in frame.columns[:2]] == ["date", "time"]:
-        times = frame.iloc[:, 0] + " " + frame.iloc[:, 1]
-        frame = frame.iloc[:, 2:]
-    else:
-        times, frame = frame.iloc[:, 0], frame.iloc[:, 1:]
+    times, frame = _times(frame)
     t_s = stamps(times, options.zone, path)
     names = [str(name) for name in frame.columns]
     if options.meter:

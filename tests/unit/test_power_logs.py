@@ -6,9 +6,12 @@ import re
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks import signals
 from epochwatt import cli, columns
@@ -16,7 +19,7 @@ from epochwatt.analysis.advice import advise
 from epochwatt.analysis.collect_study import read_epochs, summarise_runs
 from epochwatt.epochs.collect import collect_run
 from epochwatt.errors import ConfigError, EpochwattError, RecordError
-from epochwatt.power_logs import Options, import_power_log
+from epochwatt.power_logs import Options, import_power_log, read_rows
 from epochwatt.study.imported import imported_runs
 
 DATA = Path(__file__).parents[1] / "data/powerlogs"
@@ -256,6 +259,8 @@ def test_a_single_row_of_codecarbon_and_an_estimate_of_a_cpu(take):
         ("time,VDD_IN\n1,5\n2,6\n", None, {}, "fit no single board"),
         ("2026-07-31 14:58:05,5.1\n", None, {}, "no power log of a known form"),
         ("time,w\n07/31/2026 14:58:05,5\n", None, {"meter": "w"}, "no time"),
+        ("time,w\n0001-01-01,5\n", None, {"meter": "w"}, "no time"),
+        ("Date,today\nNo.,7\ntime,w\ns,W\n1,5\n", None, {"meter": "w"}, "line 4"),
         ("time,w\n1,5\n2,6\n", None, {"meter": "power"}, "no column power"),
         (TEGRASTATS, None, {"meter": "w"}, "not of a meter"),
         ("time,GPU+SOC,CPU+CV\n1,5,5\n2,6,6\n", None, {}, "some rails hang below others"),
@@ -321,6 +326,17 @@ def test_command_takes_json_lines_and_counts_from_0(tmp_path, monkeypatch, capsy
         ("time;Leistung (W);Spannung (V)", "%d.%m.%Y %H:%M:%S;{},0;229,5", "Leistung (W)"),
         ("# meter no. 7\n\nDate,Time,power_mw", "%Y-%m-%d,%H:%M:%S,{}000", "power_mw"),
         ("timestamp\tP [kW]", "%Y-%m-%dT%H:%M:%S\t0.0{}", "P [kW]"),
+        (
+            "MODEL,PW3335\nDATE,2026-07-31\nTIME,14:58:05\n\nDATE,TIME,STATUS,P[W],",
+            "%Y/%m/%d,%H:%M:%S,0,{}.0,",
+            "P[W]",
+        ),
+        (
+            "Date;31.07.2026;14:58\nTime zone;UTC\nSerial no.;7\nTime;Wirkleistung [W]",
+            "%d.%m.%Y %H:%M:%S;{},0",
+            "Wirkleistung [W]",
+        ),
+        ("Timestamp,first,last\nTime stamp of,P,U\ntime,power_w,u", "%s,{},230", "power_w"),
     ],
 )
 def test_meter_of_a_stranger_is_read(header, stamp, column, take):
@@ -330,6 +346,40 @@ def test_meter_of_a_stranger_is_read(header, stamp, column, take):
     rows = take("\n".join([header, *lines, ""]), [(2.0, 18.0), (22.0, 38.0)], options)
     assert [joule(row) for row in rows] == pytest.approx([16 * 12, 16 * 15], rel=0.01)
     assert {row["power_scope"] for row in rows} == {"socket"}
+
+
+PREAMBLE = st.tuples(
+    st.sampled_from(
+        [
+            *("Date", "TIME", "Timestamp", "# Date of calibration", "t_last", "date/time"),
+            *("Model", "Serial no.", "Interval [s]", "nvidia-smi --query-gpu=power.draw"),
+        ]
+    ),
+    st.lists(st.text('0123456789-:./ W"#', max_size=12), max_size=3),
+)
+
+
+@given(
+    st.lists(PREAMBLE, max_size=19),
+    st.sampled_from(",;\t"),
+    st.sampled_from([(["time"], "%s"), (["Timestamp"], "%Y-%m-%d %T"), (["Date", "Time"], "%x")]),
+)
+def test_header_is_the_line_that_the_readings_fit(preamble, separator, times):
+    names, form = times
+    form = form.replace("%x", f"%d.%m.%Y{separator}%T")
+    header = [*names, "P [W]", "U [V]"]
+    lines = [separator.join([key, *values]) for key, values in preamble]
+    lines.append(separator.join(header))
+    for k in range(3):
+        moment = datetime.fromtimestamp(T0 + k, UTC).strftime(form)
+        lines.append(separator.join([moment, f"{k}", "230"]))
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "log.csv")
+        path.write_text("\n".join([*lines, ""]), "utf-8")
+        _, frame, warnings = read_rows(path)
+    assert list(frame.columns) == header
+    assert list(frame["P [W]"]) == ["0", "1", "2"]
+    assert len(warnings) == bool(preamble)
 
 
 def test_tables_of_a_study_take_it(take, tmp_path):

@@ -17,7 +17,7 @@ from epochwatt.board.records import checksums, files
 from epochwatt.board.records.record_shapes import EVENTS, IDLE_TELEMETRY, INSTANT
 from epochwatt.board.records.samples import read_source, samples_path
 from epochwatt.board.records.shapes import NUMBER
-from epochwatt.columns import IDLE_COLUMNS, POWER_SCOPES, names
+from epochwatt.columns import IDLE_COLUMNS, names, widest_scope
 from epochwatt.epochs.board_flags import BUSY_PCT, event_flags
 from epochwatt.epochs.energy import trapezoid
 from epochwatt.epochs.sensor import AGE, sensor_in
@@ -64,7 +64,7 @@ def recorded_row(root: str, idle: dict[str, Any]) -> IdleRow:
     start_s, end_s = record["t_start_mono_s"], record["t_end_mono_s"]
     row = {"state": "i", **idle["place"], "duration_s": end_s - start_s}
     by_scope = {s["scope"]: (name, s) for name, s in sources.items() if s["total"]}
-    scope = next((scope for scope in POWER_SCOPES if scope in by_scope), None)
+    scope = widest_scope(by_scope)
     if scope is None:
         return row
     name, source = by_scope[scope]

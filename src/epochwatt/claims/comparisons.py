@@ -4,7 +4,6 @@ A claim is judged here and nowhere else. Figures and pages read the table: what 
 an id is wrong here where a row with that id does not hold.
 """
 
-import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -94,7 +93,7 @@ def comparison_rows(
         is_order = all(made.computed) and sign in ORDERS
         if is_order:
             published = f"published as {ORDERS[sign]}"
-            sides = zip((observed, limit), _sides(made.text), strict=True)
+            sides = zip((observed, limit), _sides(made), strict=True)
             here = " against ".join(shown(value, unit) + words for value, words in sides)
         else:
             words = "published" if is_printed and printed is not None else "read as"
@@ -209,22 +208,12 @@ def _counted(form: str, words: str) -> str:
     return form.removesuffix("s").format(words) if words == "1" else form.format(words)
 
 
-def _sides(text: str) -> tuple[str, str]:
+def _sides(made: Comparison) -> tuple[str, str]:
     """Return what tells the sides of `a(w=1) < a(w=0)` apart: ` (1 worker)`, ` (0 workers)`.
 
     Empty: not one keyword alone does.
     """
-    compare = ast.parse(text, mode="eval").body
-    if not isinstance(compare, ast.Compare) or len(compare.ops) > 1:
-        return "", ""
-    left, right = (
-        {
-            str(word.arg): word.value.value
-            for call in ast.walk(side) if isinstance(call, ast.Call)
-            for word in call.keywords if word.arg and isinstance(word.value, ast.Constant)
-        }
-        for side in (compare.left, *compare.comparators)
-    )  # fmt: skip
+    left, right = made.keywords
     factors = {**KEYWORDS, "epoch": "epoch"}
     apart = [word for word in left.keys() | right.keys() if left.get(word) != right.get(word)]
     if len(apart) != 1 or apart[0] not in left.keys() & right.keys() & factors.keys():

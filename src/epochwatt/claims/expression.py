@@ -227,14 +227,20 @@ class _Compiler(ast.NodeVisitor):
         signs = [type(sign).__name__ for sign in node.ops]
         self.check(_SIGNS.keys() >= set(signs), node)
         sides = [node.left, *node.comparators]
-        computed = [any(isinstance(part, ast.Call) for part in ast.walk(side)) for side in sides]
+        calls = [[part for part in ast.walk(s) if isinstance(part, ast.Call)] for s in sides]
+        computed = [bool(of_side) for of_side in calls]
+        keywords = [
+            {str(k.arg): k.value.value for call in of_side for k in call.keywords
+             if isinstance(k.value, ast.Constant)}
+            for of_side in calls
+        ]  # fmt: skip
         is_condition = self.in_condition
 
         def compare(*values: Any) -> Judgement:
-            pairs = zip(signs, pairwise(values), pairwise(computed), strict=True)
+            pairs = zip(signs, *map(pairwise, (values, computed, keywords)), strict=True)
             parts = [
-                compared(left, *_SIGNS[sign], right, are_computed)
-                for sign, (left, right), are_computed in pairs
+                compared(left, *_SIGNS[sign], right, are_computed, written)
+                for sign, (left, right), are_computed, written in pairs
             ]
             made = () if is_condition else tuple(c for part in parts for c in part.made)
             return all_of(parts)._replace(made=made)

@@ -50,6 +50,9 @@ class Tolerated(float):
         return number
 
 
+Keywords = Mapping[str, Any]  # keyword of a call -> its value, where that is written out
+
+
 class Read(NamedTuple):
     """A number that a predicate asks for."""
 
@@ -69,6 +72,7 @@ class Comparison(NamedTuple):
     margin_pct: float | None
     # whether the left and the right side are computed from data
     computed: tuple[bool, bool] = (True, False)
+    keywords: tuple[Keywords, Keywords] = ({}, {})  # that calls on the two sides are written with
     reads: tuple[Read, ...] = ()  # the numbers that it rests on
 
     def __str__(self) -> str:
@@ -111,18 +115,24 @@ def judged(
     holds: bool,
     margin: float | None,
     computed: tuple[bool, bool] = (True, False),
+    keywords: tuple[Keywords, Keywords] = ({}, {}),
 ) -> Judgement:
     """Build the judgement of one comparison; `expression` adds its text and place."""
-    comparison = Comparison("", "", left, sign, right, holds, margin, computed)
+    comparison = Comparison("", "", left, sign, right, holds, margin, computed, keywords)
     return Judgement(holds, margin, (comparison,), (comparison,))
 
 
 def compared(
-    left: Any, sign: str, holds_for: Callable[..., bool], right: Any, computed: tuple[bool, bool]
+    left: Any,
+    sign: str,
+    holds_for: Callable[..., bool],
+    right: Any,
+    computed: tuple[bool, bool],
+    keywords: tuple[Keywords, Keywords],
 ) -> Judgement:
     """Compare two sides by one of Python's operators; a judgement with its margin.
 
-    `holds_for`: the operator of `sign`; `computed`: which sides are computed from data
+    `holds_for`: the operator of `sign`; `computed`, `keywords`: as of a `Comparison`
     """
     if isinstance(left, Judgement) or isinstance(right, Judgement):
         raise TypeError("a comparison is compared")
@@ -133,7 +143,7 @@ def compared(
         margin = right.margin_pct(left)
     if margin is not None and sign == "not in":
         margin = -margin
-    return judged(left, sign, right, holds, margin, computed)
+    return judged(left, sign, right, holds, margin, computed, keywords)
 
 
 def all_of(parts: Sequence[Judgement]) -> Judgement:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from epochwatt.board.records import files
-from epochwatt.board.records.run_folder import EpochRecord, RunFolder
+from epochwatt.board.records.run_folder import EpochRecord, MeasuredFolder, RunFolder
 from epochwatt.board.records.shapes import Document
 from epochwatt.columns import (
     FORMER_BOARDS,
+    INVALIDATES,
     RUN_ENERGY_COLUMNS,
     RUN_EPOCH_COLUMNS,
     SCHEMA_VERSION,
     TWIN,
+    VOIDS_ENERGY,
     names,
 )
 from epochwatt.epochs import telemetry
@@ -35,7 +37,7 @@ def collect_run(
     measured: str,
     run: str,
     n_epochs: int,
-    flag_effects: dict[str, str],
+    flag_effects: Mapping[str, str],
     epochs_csv: str,
     energy_csv: str,
 ) -> None:
@@ -54,34 +56,34 @@ def collect_run(
 
 def _read(folder: RunFolder, epoch: int) -> tuple[EpochRecord, Samples]:
     """Read record and samples of an epoch, or raise RecordError (`discarding_damaged`)."""
-    with discarding_damaged(folder, epoch, "epoch"):
+    with discarding_damaged(folder, epoch):
         record = folder.read(epoch)
         return record, telemetry.read_all(record)
 
 
 @contextmanager
-def discarding_damaged(folder: Any, name: Any, noun: str) -> Iterator[None]:
+def discarding_damaged(folder: MeasuredFolder, key: int | Mapping[str, float]) -> Iterator[None]:
     """Move a record that is found damaged to the trash, and raise a RecordError that says where.
 
-    `name`: of the record in the folder, an epoch or a mode (`noun`)
+    `key`: of the record in the folder: an epoch, or a mode
     """
     try:
         yield
     except DamagedError as error:
-        if not folder.has(name):
+        if not folder.has(key):
             raise
         with files.writing("the trash", folder.root):
-            (moved,) = folder.discard(name)
+            (moved,) = folder.discard(key)
         raise RecordError(
-            f"{error.problem}; the {noun} was moved to {moved}",
-            do=f"start the workflow again: it measures the {noun} again",
+            f"{error.problem}; the {folder.key} was moved to {moved}",
+            do=f"start the workflow again: it measures the {folder.key} again",
         ) from error
 
 
 def write_tables(
     run: str,
     observed: Iterable[tuple[EpochRecord, Samples]],
-    flag_effects: dict[str, str],
+    flag_effects: Mapping[str, str],
     epochs_csv: str,
     energy_csv: str,
 ) -> None:
@@ -109,7 +111,7 @@ def write_tables(
 
 
 def epoch_row(
-    record: EpochRecord, samples: Samples, first: Document, flag_effects: dict[str, str]
+    record: EpochRecord, samples: Samples, first: Document, flag_effects: Mapping[str, str]
 ) -> tuple[Row, list[Row]]:
     """Return an epoch's row without `valid`, and one row per power scope that was measured.
 
@@ -129,7 +131,7 @@ def epoch_row(
     row.update(telemetry.usage(record, samples))
     scopes = telemetry.energies(record, samples)
     for scope in scopes:
-        if any(flag_effects[flag] == "voids_energy" for flag in scope["flags"]):
+        if voids_energy(scope["flags"], flag_effects):
             scope.update(dict.fromkeys(_VOID))
     if scopes:
         row.update(scopes[0])
@@ -192,7 +194,12 @@ def _machine_facts(meta: Document) -> dict[str, Any]:
     return facts
 
 
-def is_valid(flags: set[str], flag_effects: dict[str, str]) -> bool:
+def voids_energy(flags: Iterable[str], flag_effects: Mapping[str, str]) -> bool:
+    """Return whether one of the flags leaves energy and power empty."""
+    return any(flag_effects.get(flag) == VOIDS_ENERGY for flag in flags)
+
+
+def is_valid(flags: set[str], flag_effects: Mapping[str, str]) -> bool:
     """Return whether an epoch counts in means by its flags; RecordError: one is unknown."""
     unknown = sorted(flags - flag_effects.keys())
     if unknown:
@@ -200,7 +207,7 @@ def is_valid(flags: set[str], flag_effects: dict[str, str]) -> bool:
             f"a record has flags that this epochwatt does not know: {', '.join(unknown)}",
             do="use the version that wrote it, or measure the epoch again (`epochwatt discard`)",
         )
-    return not any(flag_effects[flag] == "invalidates" for flag in flags)
+    return not any(flag_effects[flag] == INVALIDATES for flag in flags)
 
 
 def mark_cache(rows: list[Row], metas: list[Document]) -> None:

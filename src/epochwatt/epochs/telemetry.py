@@ -29,8 +29,6 @@ from epochwatt.epochs.stalls import stall_energy
 from epochwatt.epochs.windows import Array, window_mean, window_median
 from epochwatt.errors import DamagedError, RecordError
 
-# The widest scope is in epochs.csv; all of them are in energy.csv.
-SCOPES = POWER_SCOPES
 COUNTER, TRAPEZOID = "counter", "trapezoid"
 
 # Columns of the host that are means since the row before, not readings of an instant.
@@ -126,7 +124,7 @@ def energies(record: EpochRecord, samples: Samples) -> list[Row]:
         for name, source in sources.items()
         if source["scope"] and source["total"]
     }
-    return [rows[scope] for scope in SCOPES if scope in rows]
+    return [rows[scope] for scope in POWER_SCOPES if scope in rows]
 
 
 def energy_row(record: EpochRecord, table: dict[str, Array], source: Document) -> Row:

@@ -35,7 +35,11 @@ FEW = 20  # epochs up to which a table needs no window of its own
 # columns that add up to an epoch, where its logs have waiting and copying in one
 JOINED = ("stall_s", "compute_s", "overhead_s")
 NUMBERS = ("e2e_s", "stall_s", *PARTS.values(), "power_mean_w")
-EFFECTS = {"invalidates": "; left out of means", "voids_energy": "; no energy", "informs": ""}
+EFFECTS = {
+    columns.INVALIDATES: "; left out of means",
+    columns.VOIDS_ENERGY: "; no energy",
+    columns.INFORMS: "",
+}
 WIDTH, HEIGHT = 600, 150  # of the drawing of power, in its own units
 
 

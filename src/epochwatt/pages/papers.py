@@ -16,7 +16,8 @@ from markupsafe import Markup
 
 from epochwatt.claims.claims_table import FAILS, HOLDS, PAPER, ClaimRow
 from epochwatt.claims.takeaway_counts import in_short, status_of, takeaways
-from epochwatt.claims.tolerances import load_terms, margin
+from epochwatt.claims.tolerances import load_terms
+from epochwatt.figures.common.published import Mark
 from epochwatt.pages.numbers import (
     PRINTED,
     Line,
@@ -349,9 +350,9 @@ def _entry(
         is_figure = folder == backend and "/figures/" in table.path
     deviation = _deviation(table, n, fact, qualifier, *compared)
     if "learned_from" in cells and fact.unit == "pct":  # counts are judged by claims alone
-        numbers = float(cells["value"]), float(cells["published"])
-        is_near = margin(*numbers, tolerances, is_percentage=True) >= 0
-        grade = "good" if is_near or deviation == WITHIN else "bad"
+        mark = Mark(fact.value, fact.value_hi, ids, qualifier, seen_by_fit=False)
+        judged = mark.judged([float(cells["value"])], tolerances, is_percentage=True)
+        grade = GRADES[str(judged.is_off)]
     return PrintedNumber(
         fact,
         ids,

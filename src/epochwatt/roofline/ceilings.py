@@ -13,7 +13,8 @@ import numpy as np
 
 from epochwatt import columns
 from epochwatt.errors import ConfigError
-from epochwatt.roofline.points import InMode, Precision, Processor, Scope
+from epochwatt.roofline.points import InMode, Precision, Processor
+from epochwatt.sweeps.mode_table import Scope
 from epochwatt.tables import cell_text, checked_rows, filled, write_table
 
 CEILING_NAMES = columns.names(columns.CEILING_COLUMNS)

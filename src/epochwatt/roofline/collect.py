@@ -11,11 +11,11 @@ import numpy as np
 from epochwatt.board.records.mode_folder import CeilingFolder, CeilingRecord
 from epochwatt.board.records.run_folder import EpochRecord
 from epochwatt.board.records.shapes import Document
-from epochwatt.columns import CLOCKS, POWER_SCOPES
+from epochwatt.columns import CLOCKS, widest_scope
 from epochwatt.counting.kernel_counts import load_kernel_counts
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.board_flags import board_flags, mean_clocks_mhz
-from epochwatt.epochs.collect import is_valid
+from epochwatt.epochs.collect import is_valid, voids_energy
 from epochwatt.epochs.table import read_rows
 from epochwatt.epochs.windows import window_mean
 from epochwatt.errors import RecordError
@@ -90,7 +90,7 @@ def ceiling_rows(
         window = _as_epoch(record, entry["start_s"], entry["end_s"])
         power_w, scope, power_flags = _power(window, samples, flag_effects)
         all_flags = flags | board_flags(window, samples) | power_flags
-        valid = is_valid(all_flags, dict(flag_effects))
+        valid = is_valid(all_flags, flag_effects)
         rows.append(
             CeilingRow(
                 **shared,
@@ -132,7 +132,7 @@ def _power(
     """Return mean power, W, and name of the widest scope, and flags; None and "": not usable."""
     sources = window.telemetry.get("sources", {})
     scopes = {s["scope"]: name for name, s in sources.items() if s["scope"] and s["total"]}
-    scope = next((scope for scope in POWER_SCOPES if scope in scopes), None)
+    scope = widest_scope(scopes)
     if scope is None:
         return None, "", set()
     table, source = samples[scopes[scope]], sources[scopes[scope]]
@@ -142,7 +142,7 @@ def _power(
     if n_readings < FEWEST_READINGS:
         return None, "", {"few_power_samples"}
     energy = telemetry.scope_energy(bounds, table, source, NOTHING_REPEATS)
-    if any(flag_effects.get(flag) == "voids_energy" for flag in energy.flags):
+    if voids_energy(energy.flags, flag_effects):
         return None, "", set(energy.flags)
     power_w = energy.energy_j / (bounds[1] - bounds[0])
     if not (np.isfinite(power_w) and power_w >= 0):

@@ -10,7 +10,8 @@ from epochwatt.columns import SHARED_FLAGS
 from epochwatt.roofline.ceilings import CeilingRow, read_ceilings
 from epochwatt.roofline.fit import N_DRAWS, Kernels, ModeFit, fit_kernels
 from epochwatt.roofline.model import Ceilings, EnergyCosts, EnergyRoofline
-from epochwatt.roofline.points import InMode, Point, Precision, Processor, Scope
+from epochwatt.roofline.points import InMode, Point, Precision, Processor
+from epochwatt.sweeps.mode_table import Scope
 from epochwatt.tables import checked_rows, filled, write_entries
 
 PLACE = (

@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from epochwatt.columns import POWER_SCOPES
+from epochwatt.sweeps.mode_table import Provenance, Scope, Task
 from epochwatt.tables import checked_rows, filled, write_entries
 
-Provenance = Literal["measured", "public", "simulated", "fake"]
 Processor = Literal["cpu", "gpu"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16"]
-Scope = Literal["", *POWER_SCOPES]  # type: ignore[valid-type]
-Task = Literal["train", "infer"]
 POSITIVE = ("cores", "cpu_mhz", "gpu_mhz", "emc_mhz", "batch_size", "time_s", "power_w")
 
 
@@ -64,7 +61,7 @@ class Point(InMode):
     launches: int | None = None  # kernels; None: not known
     time_s: float  # of a mini-batch on the processor, or of the kernel
     power_w: float | None = None  # mean during it; None: not measured
-    power_scope: Literal["", "socket", "board", "module", "gpu", "cpu_package"] = ""
+    power_scope: Scope = ""
     source: str = ""  # who measured, where it was not this tool
 
     def __post_init__(self) -> None:

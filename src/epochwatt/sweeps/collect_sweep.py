@@ -13,7 +13,7 @@ from epochwatt.board.records.shapes import ANY_KEY, NUMBER, Document
 from epochwatt.columns import CLOCKS
 from epochwatt.epochs import telemetry
 from epochwatt.epochs.board_flags import board_flags
-from epochwatt.epochs.collect import derived_flags, discarding_damaged, is_valid
+from epochwatt.epochs.collect import derived_flags, discarding_damaged, is_valid, voids_energy
 from epochwatt.sweeps.mode_table import SweepRow, tables_of, write_mode_tables
 from epochwatt.sweeps.modes import SweepFacts
 from epochwatt.text import counted
@@ -37,7 +37,7 @@ def collect_sweep(
     modes = sweep.mode_settings() or recorded_modes(folder)
     rows = []
     for mode in modes:
-        with discarding_damaged(folder, mode, "mode"):
+        with discarding_damaged(folder, mode):
             record = folder.verify(mode)
         rows.append(mode_row(record, sweep, flag_effects))
     write_mode_tables(table, tables_of(rows))
@@ -70,10 +70,10 @@ def mode_row(record: EpochRecord, sweep: SweepFacts, flag_effects: Mapping[str, 
         flags |= board_flags(record, samples)
         for widest in telemetry.energies(record, samples)[:1]:  # none without a power sensor
             flags |= widest["flags"]
-            is_void = any(flag_effects.get(flag) == "voids_energy" for flag in widest["flags"])
+            is_void = voids_energy(widest["flags"], flag_effects)
             if widest["power_mean_w"] is not None and not is_void:
                 power_w, power_scope = widest["power_mean_w"], widest["power_scope"]
-        valid = is_valid(flags, dict(flag_effects))
+        valid = is_valid(flags, flag_effects)
     loops_s = record.minibatch_s.sum(axis=1, dtype=np.float64)
     return SweepRow(
         **sweep.columns(),
@@ -83,7 +83,7 @@ def mode_row(record: EpochRecord, sweep: SweepFacts, flag_effects: Mapping[str, 
         time_s=meta["e2e_s"] / len(loops_s),
         time_sd_s=float(loops_s.std(ddof=1)) if len(loops_s) > 1 else None,
         power_w=power_w,
-        power_scope=power_scope,  # type: ignore[arg-type]
+        power_scope=power_scope,
         valid=valid,
         flags=" ".join(sorted(flags)),
     )

@@ -14,11 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochwatt import columns
-from epochwatt.columns import MODE_PARTS
+from epochwatt.columns import MODE_PARTS, POWER_SCOPES
 from epochwatt.errors import ConfigError
 from epochwatt.tables import cell_text, checked_rows, filled, write_table
 
 Numbers = NDArray[np.float64]
+Provenance = Literal["measured", "public", "simulated", "fake"]
+Task = Literal["train", "infer"]
+Scope = Literal["", *POWER_SCOPES]  # type: ignore[valid-type]
 
 # the columns of numbers that are above zero where they are known
 POSITIVE = (*MODE_PARTS, "batch_size", "n_minibatches", "time_s", "power_w")
@@ -43,11 +46,11 @@ class SweepRow:
     """One mode of one workload, measured once: a row of the file, in its order and units."""
 
     sweep: str
-    provenance: Literal["measured", "public", "simulated", "fake"]
+    provenance: Provenance
     device: str
     instance: str = ""
     workload: str
-    task: Literal["train", "infer"]
+    task: Task
     batch_size: int | None = None
     precision: Literal["", "fp32", "tf32", "fp16", "bf16"] = ""
     work: str = "mini-batch"
@@ -62,7 +65,7 @@ class SweepRow:
     time_s: float
     time_sd_s: float | None = None
     power_w: float | None = None
-    power_scope: Literal["", "socket", "board", "module", "gpu", "cpu_package"] = ""
+    power_scope: Scope = ""
     valid: bool = True
     flags: str = ""
 

@@ -95,3 +95,13 @@ def test_our_tolerances_are_no_part_of_what_is_printed(
         limit = "10"
     (row,) = rows(predicate.format(*sides), hdd(epochs, stall_s=(10.0, 10.0)))
     assert (row.printed, row.limit, row.in_words) == (printed, limit, words)
+
+
+def test_each_pair_of_a_chain_tells_its_own_sides_apart(rows, epochs):
+    few, many = (f"stall_s(agx,lenet,storage=hdd,w={n})" for n in (0, 1))
+    chained = rows(f"{few} > {many} <= {few} == 1.0 * {few}", hdd(epochs, stall_s=(10.0, 5.0)))
+    assert [row.in_words for row in chained] == [
+        "published as more, here 10 s (0 workers) against 5 s (1 worker)",
+        "published as no more, here 5 s (1 worker) against 10 s (0 workers)",
+        "published as the same, here 10 s against 10 s",
+    ]

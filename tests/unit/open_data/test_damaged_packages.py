@@ -61,7 +61,7 @@ def test_a_package_as_it_was_written_is_valid(package):
         ("batch_size", "16.5", "a whole number above 0 in samples"),
         ("task", "training", "train, infer"),
         ("valid", "yes", "true or false"),
-        ("power_scope", "wall", "socket, board, module, gpu, cpu_package"),
+        ("power_scope", "wall", "board, module, socket, gpu, cpu_package"),
         ("repeat", "-1", "a whole number of at least 0"),
     ],
 )

@@ -55,6 +55,28 @@ def test_all_numbers_are_the_cells_that_they_name(page):
     assert "@import" not in text
 
 
+def test_what_is_counted_of_predictions_is_judged_as_other_published_numbers_are(page):
+    """Within 3 points or a bound it is good; counts are judged by claims alone."""
+    about = "twin,agx,d1,paper,paper,all,all"
+    path = Path("statistics.csv")
+    path.write_text(
+        "backend,device,instance,method,learned_from,modes,networks,target,statistic,"
+        "value,n_predictions,published,n_published,published_id\n"
+        f'{about},time_s,"mean MAPE, %",14.9,,12,,S5.7-02\n'
+        f'{about},energy_wh,"worst MAPE, %",21.9,,25,,S5.7.3-01\n'
+        f'{about},energy_wh,"worst MAPE, %",30,,55,,S5.7.3-05\n'
+        f"{about},time_s,below 10 %,1,40,31,40,S5.7.2-01\n"
+    )
+    text = page([{}], figures=[{}], drawn=DRAWN, further_numbers=[str(path)])
+    lines = dict(re.findall(r'<tr[^>]*data-id="(S5.7[^"]*)"[^>]*>(.*?)</tr>', text, re.S))
+    grades = {
+        name: re.findall(r'class="(?:value )?(good|bad)"', line) for name, line in lines.items()
+    }
+    assert grades == {
+        **{"S5.7-02": ["good"], "S5.7.3-01": ["bad"], "S5.7.3-05": ["good"], "S5.7.2-01": []}
+    }
+
+
 def test_a_number_that_is_changed_afterwards_is_found(page):
     text, path = page([{}, {}]), Path("results/index.html")
     path.write_text(text.replace(">4.00</span>", ">4.01</span>", 1))

@@ -45,10 +45,6 @@ class ProcessTree:
         """Return what `added` does, of a reading now."""
         return added(self.take())
 
-    def pids(self) -> List[int]:
-        """Return the processes known at the latest reading, ascending."""
-        return sorted(self._members)
-
     def close(self) -> None:
         """Close all files."""
         for member in self._members.values():

@@ -22,7 +22,7 @@ from epochwatt.board.telemetry.channel import (
     together,
 )
 from epochwatt.board.telemetry.source import Service, Source, in_words
-from epochwatt.columns import POWER_SCOPES
+from epochwatt.columns import widest_scope
 
 SCHEMA_VERSION = 1  # of telemetry.json
 STATISTICS = "telemetry.json"
@@ -217,7 +217,7 @@ class Recorder:
             for channel in self._channels
             if channel.source.total is not None and channel is not self._hanging
         }
-        scope = next((scope for scope in POWER_SCOPES if scope in channels), None)
+        scope = widest_scope(channels)
         if scope is None:
             return {"scope": None, "period_s": None, "readings": []}
         period_s = channels[scope].source.period_s

@@ -47,7 +47,6 @@ BAR, BESIDE, LONE_BAR = 0.3, 0.17, 0.5  # widths, and how far a pair's bars are 
 PRINTED_FACTORS = "Factors are A / B of the paper's seconds; it prints (A - B) / B, 1 less."
 ROOM = 1.35  # of a logarithmic axis beyond its lowest and highest number
 WORKERS = "workers"  # in the note of a number whose setting is inferred
-LATER = "1+"  # epochs that have no mark of their own
 
 
 def draw_workers(job: Job, quantity: str, label: str = "", is_log: bool = False) -> None:

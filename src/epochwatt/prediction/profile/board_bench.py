@@ -26,7 +26,7 @@ from epochwatt.board.records import files
 from epochwatt.board.records.mode_folder import SweepFolder, mode_name
 from epochwatt.board.records.run_folder import EpochRecord
 from epochwatt.board.telemetry.process import die_with_parent
-from epochwatt.columns import CLOCKS, FACTOR_DEFAULTS, Factors
+from epochwatt.columns import CLOCKS, FACTOR_DEFAULTS, INVALIDATES, Factors
 from epochwatt.errors import DamagedError, EpochwattError
 from epochwatt.prediction.data.mode_tables import UNKNOWN
 from epochwatt.prediction.data.modes import Mode, as_rows
@@ -303,7 +303,7 @@ class Board(Bench):
             counted_s,
             0.0 if row.time_sd_s is None else row.time_sd_s / math.sqrt(n),
             row.valid,
-            " ".join(f for f in row.flags.split() if self._effects.get(f) == "invalidates"),
+            " ".join(f for f in row.flags.split() if self._effects.get(f) == INVALIDATES),
             row.flags,
         )
 

@@ -2,7 +2,6 @@
 
 from epochwatt.columns import CLOCKS
 
-ALL_MODES = "all-modes"  # the group whose methods need no reference and no draws
 NO_REFERENCE = "none"  # in paths, in place of a reference's name
 
 _TRIAL = (

@@ -1,9 +1,14 @@
 """What a measuring program says at its end, and the threads that it takes at its beginning."""
 
 import errno
+import multiprocessing
 import os
+<<<<<<< HEAD
 import subprocess
 import sys
+=======
+import traceback
+>>>>>>> h/leftovers
 
 import pytest
 from torch.utils.data import DataLoader
@@ -31,7 +36,16 @@ def reading(error, num_workers):
         num_workers=num_workers,
         multiprocessing_context="fork" if num_workers else None,
     )
-    return lambda: list(loader)
+
+    def read():
+        try:
+            list(loader)
+        except Exception as failure:  # whose frames hold the loader, and so its worker
+            traceback.clear_frames(failure.__traceback__)
+            assert not multiprocessing.active_children()
+            raise
+
+    return read
 
 
 @pytest.mark.parametrize(
