@@ -478,7 +478,9 @@ def test_index(style_file, shape, monkeypatch):
         drawn |= {"section": entry.section, "caption": ODD[1], "claims": [], "words": list(ODD)}
         inputs |= {"epochs": "results/epochs.csv"}
         Path("a.yaml").write_text('title: "</script><img src=x onerror=a>"\n', "utf-8")
+        Path("vega.js").write_text("", "utf-8")
         more = {"records": records, "specs": [f"{stem}.vl.json"], "config": ["a.yaml"]}
+        more |= {"vega": "vega.js"}
         more |= {"excluded": [{"run": "x", "reason": ODD[0]}]}
         more |= {"figures": [drawn], "numbers": [f"{stem}.csv"]}
         results = Results(tables=inputs, titles=TITLES, palette=PALETTE, **more)

@@ -19,7 +19,7 @@ from epochwatt.analysis.collect_study import export_tables, read_epochs, summari
 from epochwatt.analysis.compare import compare, find_runs, interval, verdict_of
 from epochwatt.analysis.pareto import pareto_front
 from epochwatt.figures.common.interactive import write_spec
-from epochwatt.pages.explorer import explorer, library
+from epochwatt.pages.explorer import explorer, vega_bundle
 from epochwatt.study.yaml_files import read_yaml
 from epochwatt.sweeps.other_power import OtherPower
 from epochwatt.templates import asset, inline_json
@@ -104,7 +104,7 @@ def written(tables) -> Path:
 def write_page(page: Path, data: dict) -> Path:
     """Write the explorer alone on a page."""
     parts = [asset(f"index/explorer.{kind}") for kind in ("css", "html", "js")]
-    texts = (*parts[:2], inline_json(data), library(page.parent), parts[2])
+    texts = (*parts[:2], inline_json(data), vega_bundle(), parts[2])
     page.write_text(SHELL % texts, "utf-8")
     return page
 

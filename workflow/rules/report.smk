@@ -4,6 +4,8 @@ Needs: claims; the `epochs.csv` of all runs; config/.
 Gives: results/index.html, the landing page, and overview.html, the same without figures, with results/tables/{advice,energy_parts}.csv; results/summary.txt.
 """
 
+from importlib.metadata import distributions
+
 from epochwatt.figures.federated.names import gallery_entries as federated_entries
 from epochwatt.figures.fulcrum.names import gallery_entries as fulcrum_entries
 from epochwatt.figures.powertrain.looks import FIGURES, gallery_entries
@@ -155,6 +157,23 @@ rule split_energy:
         "../scripts/split_energy.py"
 
 
+rule bundle_vega:
+    """Put the scripts of Vega together, which draw the landing page's interactive figures."""
+    output:
+        "results/vega.js",
+    log:
+        "results/logs/bundle_vega.log",
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        # empty where Snakemake stands alone, which runs no job
+        versions=[each.version for each in distributions(name="vl-convert-python")],
+        code=code_of("bundle_vega.py"),
+    script:
+        "../scripts/bundle_vega.py"
+
+
 rule show_index:
     """Write the landing page: the machine at hand, the papers' runs, all figures; opens offline."""
     input:
@@ -167,6 +186,7 @@ rule show_index:
         ),
         drawings=INDEX_DRAWINGS,
         specs=INDEX_SPECS,
+        vega="results/vega.js",
         validation=[f"{stem}.svg" for stem in VALIDATION_STEMS],
         published=INDEX_PUBLISHED,
         config=CONFIGURATION,

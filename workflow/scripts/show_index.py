@@ -14,6 +14,7 @@ def main(snakemake):
             palette=snakemake.params.palette,
             records=snakemake.params.records,
             specs=[*snakemake.input.specs, *snakemake.params.study_specs],
+            vega=snakemake.input.vega,
             config=snakemake.input.config,
             excluded=snakemake.params.excluded,
             further=snakemake.params.further,

@@ -213,8 +213,8 @@ def stack_of_config(
         return Subject(build, sample, loss)
 
     def loss(network: nn.Module, minibatch: Any) -> torch.Tensor:
-        # On shapes alone it cannot see that no sample is packed, and would make a mask. A mock would
-        # hold the tensors that it is called with.
+        # On shapes alone it cannot see that no sample is packed, and would make a mask. A mock
+        # would hold the tensors that it is called with.
         name = "find_packed_sequence_indices"
         with mock.patch.object(masking_utils, name, lambda _: None):  # noqa: PT008
             return _own_loss(network, minibatch)

@@ -8,9 +8,7 @@ modules that compute them here.
 import base64
 import gzip
 import json
-import os
 from collections.abc import Iterable, Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +35,6 @@ SAYS = {
     "n_epochs": "valid epochs after the first",
     "n_invalid": "epochs after the first that are not valid",
 }
-CACHE = ".cache"  # of the checkout; git ignores it
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
 OWNER = "University of Washington Interactive Data Lab"
 
@@ -178,25 +175,17 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def library(cache: str | Path = CACHE) -> str:
+def vega_bundle() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script that asks for nothing from a network.
 
-    It sets the name `vegaEmbed` and no other. Putting it together takes two seconds, so it is kept
-    by version.
+    It sets the name `vegaEmbed` and no other. Putting it together takes two seconds.
     """
     import vl_convert  # here: 88 MB, and only a page needs it
 
     vega, lite = vl_convert.get_vega_version(), vl_convert.get_vegalite_versions()[-1]
-    path = Path(cache) / f"vega-{vega}-{version('vl-convert-python')}.js"
-    if path.exists():
-        return path.read_text("utf-8")
     licence = f"/*! Vega {vega}, Vega-Lite {lite}, Vega-Embed: BSD-3-Clause, {OWNER} */"
     # in a function: as a script it would declare hundreds of names of one letter for the whole page
     text = f"{licence}\n(() => {{{vl_convert.javascript_bundle(SNIPPET)}}})();\n"
     if "</script" in text.lower():
         raise ValueError("Vega's script cannot stand in a page: it ends a script element")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(f".{os.getpid()}")
-    unfinished.write_text(text, "utf-8")
-    unfinished.replace(path)
     return text

@@ -22,7 +22,7 @@ from epochwatt.columns import TIME_PARTS
 from epochwatt.errors import RecordError
 from epochwatt.figures.entries import FigureEntry
 from epochwatt.pages import studies
-from epochwatt.pages.explorer import explorer, library
+from epochwatt.pages.explorer import explorer
 from epochwatt.pages.gallery import gallery
 from epochwatt.pages.machine import Machine
 from epochwatt.pages.papers import compare, statements
@@ -101,6 +101,7 @@ class Results:
     palette: Mapping[str, str]  # colours of the parts of an epoch, among others
     records: Mapping[str, str] | None = None  # run -> folder; None: the page has no explorer
     specs: Iterable[str] = ()  # interactive figures
+    vega: str = ""  # script that draws them and the explorer
     config: Iterable[str] = ()  # files of config/
     excluded: Sequence[Mapping[str, str]] = ()  # `run` and `reason` of runs not available
     further: Sequence[str] = ()  # paths of those pages of `MADE_BY_NAME` that are there
@@ -147,7 +148,8 @@ def write_index(results: Results, page: str, overview: str = "") -> None:
         "links": links,
         "not_made": results.not_made,
     }
-    more = {"figures": shown, "explorer": explored, "library": library() if explored else ""}
+    library = Path(results.vega).read_text("utf-8") if explored else ""
+    more = {"figures": shown, "explorer": explored, "library": library}
     Path(page).write_text(render(index.PAGE, **content, **more, data={"images": images}), "utf-8")
     if overview:
         less = {**content, "figures": None, "explorer": None, "library": "", "data": {}}

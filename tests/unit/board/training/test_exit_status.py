@@ -3,12 +3,9 @@
 import errno
 import multiprocessing
 import os
-<<<<<<< HEAD
 import subprocess
 import sys
-=======
 import traceback
->>>>>>> h/leftovers
 
 import pytest
 from torch.utils.data import DataLoader
