@@ -22,7 +22,7 @@ def test_the_first_run_makes_every_table_and_figure(finished):
     drawn, beside = finished.drawn, finished.beside
     trained = [f"train_epoch {drawn} 0 0", f"train_epoch {drawn} 1 1", f"train_epoch {beside} 0 0"]
     collected = [f"collect_run {drawn}", f"collect_run {beside}"]
-    made = ["make_dataset data/mnist-digits-x0.5", FIGURE]
+    made = ["make_dataset data/mnist-digits-x0.5", FIGURE, "bundle_vega"]
     assert finished.first_run.jobs == sorted(TABLES + PAGES + trained + collected + made)
     figures = [f"figures/host/fig02{p}.{kind}" for p in "abc" for kind in ("svg", "png", "csv")]
     tables = ("epochs", "runs", "advice", "energy_parts", "printed")

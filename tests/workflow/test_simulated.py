@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from full_checkout import PAGES
 
 TWO = {"model": "lenet", "storage": ["ssd", "hdd"]}
 
@@ -28,7 +29,7 @@ def test_runs_idle_powers_tables_and_figures_are_made_and_say_that_they_are_simu
     tables = ("check_claims", "collect_idle", "collect_study", "advise_runs", "compare_printed")
     others = ("count_workload lenet", "plot_fig02 twin", "simulate_idle", "split_energy")
     runs = (f"simulate_run {run.id}" for run in checkout.runs())
-    assert outcome.jobs == sorted([*tables, *others, *runs, "show_index", "summarise"])
+    assert outcome.jobs == sorted([*tables, *others, *runs, "bundle_vega", *PAGES])
     assert not (checkout.root / "data").exists()
     assert [p.name for p in (checkout.root / "measured").iterdir()] == [".workflow.lock"]
     rows = checkout.table("results/tables/epochs.csv")
