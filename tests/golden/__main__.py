@@ -6,7 +6,9 @@
 
 Compared are tables, claims, scores and the numbers of every panel, as `make run` makes them.
 Simulated rows are compared cell by cell, numbers to nine digits. Measured rows change with each
-run: of them, the names of the columns are compared.
+run: of them, the names of the columns are compared. On another kind of processor (frozen: with
+AVX-512) last digits differ, and of many numbers some are then rounded otherwise: compare there with
+what the code before made there (`--than`).
 """
 
 import argparse

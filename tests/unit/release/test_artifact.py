@@ -24,6 +24,11 @@ def results(tmp_path):
     return tmp_path / "archive", tmp_path / "rerun"
 
 
+def test_a_last_digit_at_the_edge_of_a_rounding_is_the_same_number():
+    assert compare.is_close(b"x 0.12345678849999999", b"x 0.12345678850000001")
+    assert not compare.is_close(b"x 0.1234567884", b"x 0.1234567887")
+
+
 @pytest.mark.parametrize(
     ("file", "content", "said", "status"),
     [
