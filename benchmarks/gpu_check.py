@@ -555,7 +555,7 @@ def _monitored(gpu: Any, blocks: int, folder: str) -> tuple[dict[str, list[float
 
 
 def memory(gpu: Any) -> Result:
-    """Check forecasts of a step's memory against torch's allocator: 24 trainings, half a minute."""
+    """Check forecasts of a step's memory against torch's allocator: 24 trainings, two minutes."""
     try:
         from benchmarks.memory import N_ON_GPU, draw, gpu_rows, on_gpu
     except ImportError as error:

@@ -207,8 +207,8 @@ class Constants(NamedTuple):
 CPU = Constants(500, 125, 225, 240, engine=20, blas=0, workspace=0, kept=0, worker=60, margin=0.2)
 # ASSUME: no board has checked them. SOURCE: pytorch issue 107667 (above 1,000 MB before CUDA 11.7,
 # some 300 MB since, when kernels are loaded as they are needed), onnxruntime issue 4259 (2 GB on a
-# Nano with JetPack 4.4). An H100 took 770 MiB for the context, cuDNN and reductions 47 MiB at most,
-# and its allocator held 16 to 23 % more than the tensors, some of which it can use again
+# Nano with JetPack 4.4). An H100 took 770 MiB for the context, cuDNN and reductions 48 MiB at most,
+# and its allocator held 3 to 26 % more than the tensors, some of which it can use again
 # (docs/reference/benchmarks/memory.md, fine-tuning.md).
 GPU = CPU._replace(engine=800, blas=8.125, workspace=112, kept=0.1)
 OLD_GPU = GPU._replace(engine=1400)  # 2 GB with Python and its libraries

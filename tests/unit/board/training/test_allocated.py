@@ -13,6 +13,7 @@ from epochwatt.board.training.allocated import (
     forecast,
     libraries_mib,
     repeated_blocks,
+    temporary_bytes,
 )
 from epochwatt.board.training.resident import CPU, GPU, MIB, blas_mib, need_of
 from epochwatt.errors import TrainingError
@@ -164,6 +165,19 @@ def test_threads_that_multiply_on_a_gpu_have_a_workspace_each():
     assert [blas_mib(major) for major in (7, 8, 9, 11)] == [8.125, 8.125, 32.0, 8.125]
     alone = need_of(made._replace(blas_threads=0), GPU)
     assert need_of(made, GPU).total - alone.total == pytest.approx(2 * 8.125 * MIB, abs=2)
+
+
+def test_convolutions_are_copied_in_backward_unless_each_channel_is_by_itself():
+    def arguments(weight, groups):
+        images = torch.empty(2, 8, 6, 6, device="meta")
+        return (images, images, torch.empty(weight, device="meta"), *[None] * 6, groups)
+
+    name, floats = "aten.convolution_backward", 2 * 2 * 8 * 6 * 6
+    for weight, groups in (((8, 8, 3, 3), 1), ((8, 2, 3, 3), 4)):
+        args = arguments(weight, groups)
+        expected = FLOAT * (floats + args[2].numel())
+        assert temporary_bytes(name, args, None, on_gpu=True) == expected
+    assert temporary_bytes(name, arguments((8, 1, 3, 3), 8), None, on_gpu=True) == 0
 
 
 SEEN = pd.read_csv(memory.FOLDER / "gpu.csv")
